@@ -18,6 +18,10 @@ export type LocalErrorCode =
   | 'DEVICE_KEYS_LOST'
   /** Another user is signed in. */
   | 'ALREADY_SIGNED_IN'
+  /** The person has put the question for a passkey away, or there is none for this server. */
+  | 'PASSKEY_CANCELLED'
+  /** The platform has no passkeys, or refuses them here, such as on a page of another domain. */
+  | 'PASSKEY_UNAVAILABLE'
   /** This device does not have the key of the call yet. */
   | 'KEY_MISSING'
   /** The call's key was not sealed by the device that is said to have sent it, or not for this one. */

@@ -4,6 +4,7 @@ import type { Call } from './calls/call.ts'
 import type { CallsignError } from './callsign-error.ts'
 import type { ConnectionState } from './connection/phase.ts'
 import type { KeyEvent } from './devices/key-log.ts'
+import type { ProofNeeded } from './session/step-up.ts'
 import type { QueueEvent } from './wire.ts'
 
 /** Messages of the server come by their `type`, such as `friend_request`, after the SDK has done its part. */
@@ -21,6 +22,8 @@ export type CallsignEvents = {
   readonly ready: undefined
   /** Show it: a contact has new devices, keys were refused, or a call goes on without someone. */
   readonly keys: KeyEvent
+  /** The server refuses what the app has asked for until the user proves who they are: ask them. */
+  readonly 'proof-needed': ProofNeeded
   /** The server has ended the session. */
   readonly 'signed-out': CallsignError
   /** Something that goes on by itself has failed. */

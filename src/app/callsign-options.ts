@@ -5,6 +5,7 @@ import type { WebSocketClass } from './connection/stomp-socket.ts'
 import type { DeviceKeysOf } from './devices/device-keys.ts'
 import type { DeviceDetails } from './devices/device-registration.ts'
 import type { OnReset } from './devices/key-log.ts'
+import type { PasskeyAuthenticator } from './session/passkeys.ts'
 import type { ServerOptions } from './session/server.ts'
 import type { AppStorage } from './storage/storage.ts'
 
@@ -16,6 +17,8 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly storage: AppStorage
   /** The device's keys, where another module keeps them, such as a phone's keystore. */
   readonly keysOf?: DeviceKeysOf
+  /** Makes passkeys and signs with them; left out: the browser's own, where there is one. */
+  readonly passkeys?: PasskeyAuthenticator | undefined
   /** Facts about the device and its push tokens, sent at each start. */
   readonly device?: DeviceDetails
   /**

@@ -1,11 +1,10 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import { fullJitterMs } from '../back-off.ts'
-import { Recent } from '../recent.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
-import { isOfOtherDevice, judgePush, type PushAction, pushMembers } from './calls/push.ts'
+import { type PushAction, Pushes } from './calls/push.ts'
 import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
 import type { CallsignEvents } from './callsign-events.ts'
 import type { CallsignOptions } from './callsign-options.ts'
@@ -22,16 +21,17 @@ import { Names } from './names.ts'
 import { Account } from './session/account.ts'
 import { CodeSignIn, type SignInOptions, type WaitingSignIn } from './session/code-sign-in.ts'
 import type { Addressed, BodyOf, OperationName, ReplyOf } from './session/operations.ts'
+import { addPasskey, browserPasskeys, signInByPasskey } from './session/passkeys.ts'
 import { Profile } from './session/profile.ts'
 import { Server } from './session/server.ts'
 import { Session } from './session/session.ts'
 import { Sessions } from './session/sessions.ts'
 import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
-import type { Badge, QueueEvent, SignedIn, User } from './wire.ts'
+import { type ProofNeeded, StepUp } from './session/step-up.ts'
+import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 /** The parts of one signed-in user. */
 interface Active {
-  readonly userId: string
   readonly device: RegisteredDevice
   readonly account: Account
   readonly connection: Connection
@@ -53,12 +53,12 @@ export class Callsign extends Emitter<CallsignEvents> {
   #connections = 0
   /** A sign-in that is under way when the app is closed does not connect. */
   #closings = 0
-  readonly #pushesSeen = new Recent<string, true>(PUSHES_SEEN_MAX)
+  readonly #pushes = new Pushes()
 
   constructor(options: CallsignOptions) {
     super()
     const { server, storage, keysOf = webCryptoKeys(storage) } = options
-    this.#options = options
+    this.#options = { passkeys: browserPasskeys(), ...options }
     this.#server = new Server({ ...options, url: server })
     this.#keysOf = keysOf
   }
@@ -79,7 +79,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   get userId(): string | undefined {
-    return this.#active?.userId
+    return this.#active?.device.userId
   }
 
   get deviceId(): string | undefined {
@@ -133,7 +133,7 @@ export class Callsign extends Emitter<CallsignEvents> {
    */
   async resume(): Promise<string | undefined> {
     const session = await this.#openSession()
-    return session.userId === undefined ? undefined : (await this.#begin(session)).userId
+    return session.userId === undefined ? undefined : (await this.#begin(session)).device.userId
   }
 
   /**
@@ -141,12 +141,8 @@ export class Callsign extends Emitter<CallsignEvents> {
    * session in the storage where it is of the same address; rejects with `ALREADY_SIGNED_IN` where it is of another. Where
    * the account has other devices it rejects with `SIGN_IN_WAITING`, to go on with `finishSignIn`.
    */
-  async signIn(address: string, confirm: Confirm, more: SignInOptions = {}): Promise<User> {
-    const closings = this.#closings
-    const session = await this.#openSession()
-    if (session.userId !== undefined) return this.#goOn(session, address, closings)
-    const signedIn = await this.#codeSignIn(session).signIn(address, confirm, more)
-    return this.#welcome(session, signedIn, address, closings)
+  signIn(address: string, confirm: Confirm, more: SignInOptions = {}): Promise<User> {
+    return this.#signInBy(address, session => this.#codeSignIn(session).signIn(address, confirm, more))
   }
 
   /** A sign-in of this app that waits for its owner, also from before a restart. */
@@ -167,15 +163,21 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   /** Signs in by what an identity provider has signed, such as Google's ID token. */
-  async signInByProvider(
+  signInByProvider(
     provider: string,
     signed: Pick<BodyOf<'POST platform-login'>, 'idToken' | 'authorizationCode' | 'nonce' | 'displayName'>,
   ): Promise<User> {
-    const closings = this.#closings
-    const session = await this.#openSession()
-    if (session.userId !== undefined) return this.#goOn(session, provider, closings)
-    const signedIn = await session.platformLogin({ ...signed, platform: provider })
-    return this.#welcome(session, signedIn, provider, closings)
+    return this.#signInBy(provider, session => session.platformLogin({ ...signed, platform: provider }))
+  }
+
+  /** Signs in by a passkey, which waits for no other device. Rejects with `PASSKEY_CANCELLED` where the person gives none. */
+  signInByPasskey(): Promise<User> {
+    return this.#signInBy('passkey', session => signInByPasskey(session, this.#options.passkeys))
+  }
+
+  /** Makes a passkey of this device, or of the person's password manager, a login method; `label` is what they call it. */
+  async addPasskey({ label }: { readonly label?: string } = {}): Promise<LoginMethod> {
+    return addPasskey(await this.#openSession(), this.#options.passkeys, label)
   }
 
   /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
@@ -222,16 +224,13 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   /** Says how to show a push. Does not wait for the network; the connection is made beside. */
   async onPush(payload: Readonly<Record<string, unknown>>): Promise<PushAction> {
-    const members = pushMembers(payload)
     await this.resume()
     const active = this.#active
-    if (active === undefined || isOfOtherDevice(members, active.device.deviceId)) return { show: 'nothing' }
-    const { eventId = '' } = members
+    const judged = active && this.#pushes.judge(payload, active.device.deviceId, this.#server)
+    if (active === undefined || judged === undefined) return { show: 'nothing' }
     active.connection.connect()
-    const action = judgePush(members, this.#pushesSeen.has(eventId), this.#server)
-    this.#pushesSeen.set(eventId, true)
-    active.calls.onPush(action, members)
-    return action
+    active.calls.onPush(judged.action, judged.members)
+    return judged.action
   }
 
   /** Connects here in place of another tab, which has the state `elsewhere` then; also comes back from there. */
@@ -261,6 +260,8 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#session ??= Session.open(this.#server, storage)
       .then(session => {
         session.onOver(error => void this.#end().then(() => this.emit('signed-out', error)))
+        const ask = (proof: ProofNeeded) => this.emit('proof-needed', proof, proof.refuse)
+        session.proveBy(new StepUp(session, this.#keysOf, this.#options.passkeys, ask))
         return session
       })
       .catch(error => {
@@ -268,6 +269,13 @@ export class Callsign extends Emitter<CallsignEvents> {
         throw error
       })
     return this.#session
+  }
+
+  async #signInBy(method: string, signIn: (session: Session) => Promise<SignedIn>): Promise<User> {
+    const closings = this.#closings
+    const session = await this.#openSession()
+    if (session.userId !== undefined) return this.#goOn(session, method, closings)
+    return this.#welcome(session, await signIn(session), method, closings)
   }
 
   async #goOn(session: Session, address: string, closings: number): Promise<User> {
@@ -370,7 +378,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
     const sessions = new Sessions(session, device)
-    return { userId, device, account, connection, calls, contacts, names, devices, sessions }
+    return { device, account, connection, calls, contacts, names, devices, sessions }
   }
 
   async #onConnected(): Promise<void> {
@@ -435,10 +443,8 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   #report(error: unknown): void {
     if (hasCode(error, 'SIGNED_OUT', 'OFFLINE')) return
-    const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
-    this.emit('error', told)
+    this.emit('error', error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error)))
   }
 }
 
-const PUSHES_SEEN_MAX = 500
 const READ_AGAIN = { firstMs: 10_000, maxMs: 600_000 }

@@ -24,11 +24,14 @@ export class Emitter<Events extends { readonly error: CallsignError }> {
     })
   }
 
-  /** Calls the listeners of the event. */
-  protected emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+  /** Calls the listeners of the event, and `onFailed` for each that rejects, or where there are none. */
+  protected emit<Name extends keyof Events>(name: Name, event: Events[Name], onFailed?: () => void): void {
+    const listeners = [...(this.#listeners.get(name) ?? [])]
+    if (listeners.length === 0) onFailed?.()
+    for (const listener of listeners) {
       // It stops nothing here. A refusal, such as of `call => call.answer()`, comes as `error`; the platform shows a defect.
       void (async () => (listener as (event: Events[Name]) => unknown)(event))().catch(error => {
+        onFailed?.()
         const isTold = error instanceof CallsignError && name !== 'error' && this.#listeners.has('error')
         if (!isTold) throw error
         this.emit('error', error)

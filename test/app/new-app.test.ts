@@ -9,7 +9,7 @@ import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { sentCode } from '../../src/app/development.ts'
-import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { addAuthenticator, openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { long } from '../support/size.ts'
@@ -83,7 +83,7 @@ t.test('two people call each other with the app', { skip: skipWithoutChromium },
   const link = await ann.getByText(/\/c\/c_/).innerText()
   t.match(link, '#', 'the link names its owner')
   await bob.getByLabel('A link that you were given').fill(link)
-  await bob.getByRole('button', { name: 'Add' }).click()
+  await bob.getByRole('button', { name: 'Add', exact: true }).click()
   await ann.getByRole('button', { name: 'Accept' }).click()
   await bob.getByRole('button', { name: 'Call' }).click()
   await ann.getByText('bob calls').waitFor()
@@ -96,4 +96,17 @@ t.test('two people call each other with the app', { skip: skipWithoutChromium },
   await ann.getByText(anns!).waitFor()
   await bob.getByRole('button', { name: 'Hang up' }).click()
   await ann.getByText('The call has ended: hangup.').waitFor()
+
+  const devtools = await ann.context().newCDPSession(ann)
+  await devtools.send('WebAuthn.enable')
+  await addAuthenticator(devtools)
+  await ann.getByRole('button', { name: 'Add a passkey' }).click()
+  const code = ann.getByLabel('The code sent to')
+  await code.waitFor()
+  await code.fill(await sentCode(server.http, 'ann@example.org'))
+  await ann.getByRole('button', { name: 'Confirm' }).click()
+  await ann.getByText('Next time you sign in without a code.').waitFor()
+  await ann.getByRole('button', { name: 'Sign out' }).click()
+  await ann.getByRole('button', { name: 'Sign in with a passkey' }).click()
+  await ann.getByText('connected').waitFor()
 })

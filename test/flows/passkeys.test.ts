@@ -3,11 +3,11 @@
  * what the server makes of its answers. The pages of a development server take part by their origin alone.
  */
 
-import type { Browser, CDPSession, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { App } from '../support/app.ts'
 import { Authenticator } from '../support/authenticator.ts'
-import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
+import { addAuthenticator, openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
 
@@ -37,20 +37,6 @@ async function setUp(t: Test) {
   const ann = await DevPerson.signIn(server.http, 'Ann')
   await ann.prove()
   return { server, page, devtools, ann }
-}
-
-async function addAuthenticator(devtools: CDPSession, isUserVerified = true): Promise<string> {
-  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: isUserVerified,
-      isUserVerified,
-      automaticPresenceSimulation: true,
-    },
-  })
-  return authenticatorId
 }
 
 /** `navigator.credentials.create` with the server's options; the answer as JSON. */

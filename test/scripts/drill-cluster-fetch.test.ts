@@ -33,16 +33,20 @@ t.test('nodes are asked in turn until one answers, and the attempt that it answe
     busy(request, response)
   })
   const two = await startNode(t, 'two', breaksOff)
-  const three = await startNode(t, 'three', (_, response) => void response.end('{"callId":"7"}'))
+  const three = await startNode(t, 'three', (_, response) => void response.end('{"by":"three"}'))
   const cluster = new ClusterFetch({
     nodes: [one, two, three],
     place: 0,
     stop: new AbortController().signal,
   })
   const { reply, sentAtMs } = await cluster.timed(() =>
-    cluster.server.request('POST call/end', { callId: '7' }),
+    cluster.server.request(
+      'POST call/{callId}/accept-rejoin',
+      { requesterUserId: '1', requesterDeviceId: '2', encryptedAESKey: '' },
+      { callId: '7' },
+    ),
   )
-  t.match(reply, { callId: '7' })
+  t.match(reply, { by: 'three' })
   t.ok(sentAtMs > refusedAtMs)
   t.equal(cluster.url, three.url)
   t.same(two.keys, one.keys, 'all attempts have one Idempotency-Key')

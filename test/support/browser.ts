@@ -1,6 +1,12 @@
 /** Chromium for tests of pages, where one is installed. It is the system's own; nothing is fetched. */
 
-import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  chromium,
+  type LaunchOptions,
+} from 'playwright-core'
 import type { Test } from 'tap'
 import { CHROMIUM } from '../../scripts/support/chromium.ts'
 
@@ -46,6 +52,21 @@ export async function serveBrowser() {
   if (CHROMIUM === undefined) return undefined
   const server = await chromium.launchServer(launchOptions(CHROMIUM))
   return { environment: { [SHARED]: server.wsEndpoint() }, end: () => server.close() }
+}
+
+/** Gives a page an authenticator that asks nobody: passkeys are made and used at once. After `WebAuthn.enable`. Resolves with its id. */
+export async function addAuthenticator(devtools: CDPSession, isUserVerified = true): Promise<string> {
+  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: isUserVerified,
+      isUserVerified,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return authenticatorId
 }
 
 function launchOptions(executablePath: string): LaunchOptions {

@@ -6,9 +6,11 @@ import {
   type CallsignError,
   type Device,
   hasCode,
+  type ProofNeeded,
   type Question,
 } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
+import { Account, readPasskeysHere } from './account.ts'
 import { Calls } from './calls.ts'
 import { Contacts } from './contacts.ts'
 import { browserName, shownName } from './names.ts'
@@ -25,6 +27,7 @@ interface Parts {
   readonly contacts: Contacts
   readonly calls: Calls
   readonly sessions: Sessions
+  readonly account: Account
 }
 
 /** The code that the SDK waits for. */
@@ -40,6 +43,9 @@ export class App {
   /** Ends the turn of a button at the sign-in: with the next question, signed in, or in vain. */
   #endTurn: (error?: unknown) => void = () => {}
   #link = linkIn(location)
+  #usedCode: string | undefined
+  /** That the person has signed in by in this tab. */
+  #identifier: string | undefined
 
   constructor(store: Store) {
     this.#store = store
@@ -55,6 +61,10 @@ export class App {
 
   get sessions(): Sessions {
     return this.#signedIn.sessions
+  }
+
+  get account(): Account {
+    return this.#signedIn.account
   }
 
   /** By the server's clock: this computer's may be wrong. */
@@ -124,6 +134,7 @@ export class App {
 
   askForCode(identifier: string, name: string): Promise<void> {
     const more = name === '' ? {} : { displayName: name }
+    this.#identifier = identifier
     return this.#turn(() => {
       this.#begin(({ me }) => me.signIn(identifier, question => this.#ask(identifier, question), more)).then(
         () => this.#endTurn(),
@@ -148,23 +159,35 @@ export class App {
     this.#store.say('good', 'Another code is on its way; the last one is void.')
   }
 
-  /** The newest code that the development server has sent to the address. */
-  async fetchCode(): Promise<string> {
-    const identifier = this.#state.challenge?.identifier ?? ''
-    // As the server writes numbers; an address has none of these.
-    const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
-    const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
-    if (!answer.ok)
-      throw new Error('The server shows codes to its own machine alone: the code is in its terminal.')
-    const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
-    const otp = items.find(item => item.otp !== undefined)?.otp
-    if (otp === undefined)
-      throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
-    return otp
+  signInByPasskey(): Promise<void> {
+    return this.#begin(({ me }) => me.signInByPasskey())
   }
 
-  signIn(otp: string): Promise<void> {
-    return this.#turn(() => this.#asked?.answer(otp))
+  /** The newest code that the development server has sent to the address, but for the one that was used last. */
+  async fetchCode(identifier: string): Promise<string> {
+    // As the server writes numbers; an address has none of these.
+    const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
+    for (let tries = 1; ; tries++) {
+      const answer = await fetch(`/dev/inbox?to=${encodeURIComponent(to)}`)
+      if (!answer.ok)
+        throw new Error('The server shows codes to its own machine alone: the code is in its terminal.')
+      const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
+      const otp = items.find(item => item.otp !== undefined)?.otp
+      if (otp !== undefined && otp !== this.#usedCode) return otp
+      if (tries === INBOX_TRIES)
+        throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
+      await new Promise(resolve => setTimeout(resolve, INBOX_PAUSE_MS))
+    }
+  }
+
+  async signIn(otp: string): Promise<void> {
+    await this.#turn(() => this.#asked?.answer(otp))
+    this.#usedCode = otp
+  }
+
+  async confirmProof(proof: ProofNeeded, otp: string): Promise<void> {
+    await this.account.confirm(proof, otp)
+    this.#usedCode = otp
   }
 
   goBack(): void {
@@ -180,6 +203,15 @@ export class App {
   async signOut(): Promise<void> {
     await this.#signedIn.me.signOut()
     this.#leave()
+  }
+
+  async endAccount(): Promise<void> {
+    const parts = this.#signedIn
+    const sentence = await parts.account.delete()
+    // The server ends the session, and says so, before or after its answer.
+    await parts.me.signOut()
+    if (this.#parts === parts) this.#leave()
+    this.#store.say('good', sentence)
   }
 
   /** Removes another device. If that makes room for this one, it is registered now. */
@@ -256,6 +288,7 @@ export class App {
       contacts: new Contacts(me, this.#store),
       calls: new Calls(me, this.#store),
       sessions: new Sessions(me, this.#store),
+      account: new Account(me, this.#store),
     }
     this.#parts = parts
     this.#hear(parts)
@@ -263,7 +296,7 @@ export class App {
   }
 
   #hear(parts: Parts): void {
-    const { me, contacts, calls, sessions } = parts
+    const { me, contacts, calls, sessions, account } = parts
     const failed = (error: unknown) => {
       if (this.#parts === parts) this.#sayFailure(error)
     }
@@ -273,7 +306,8 @@ export class App {
     me.on('resumed', () => calls.show())
     me.on('connection', () => this.#onConnection(parts))
     me.on('error', failed)
-    me.on('signed-out', error => this.#leave(error))
+    me.on('proof-needed', proof => account.ask(proof, this.#identifier))
+    me.on('signed-out', error => this.#leave(this.#state.doing.has('delete') ? undefined : error))
     me.on('keys', event => {
       const news = newsOf(event, me.userId, userId => this.#store.nameOf(userId))
       if (news !== undefined) this.#store.say('bad', news)
@@ -341,7 +375,13 @@ export class App {
   }
 
   async #showSignIn(): Promise<void> {
-    this.#store.update({ stage: 'signed-out', challenge: undefined, namesTaken: await namesTaken() })
+    const passkeysHere = await readPasskeysHere()
+    this.#store.update({
+      stage: 'signed-out',
+      challenge: undefined,
+      namesTaken: await namesTaken(),
+      passkeysHere,
+    })
   }
 
   /** Signs in, or goes on with a session. */
@@ -459,8 +499,15 @@ export class App {
   async #load(): Promise<void> {
     await this.#loadDevices()
     if (this.#state.restriction !== undefined) return
-    const { contacts, calls, sessions } = this
-    await Promise.all([contacts.load(), calls.loadHistory(), sessions.load(), sessions.loadAsking()])
+    const { contacts, calls, sessions, account } = this
+    const loads = [
+      contacts.load(),
+      calls.loadHistory(),
+      sessions.load(),
+      sessions.loadAsking(),
+      account.load(),
+    ]
+    await Promise.all(loads)
   }
 
   async #loadDevices(): Promise<void> {
@@ -499,5 +546,8 @@ function linkIn({ href }: Location): string | undefined {
   return /[#?&](c|share)=c_/.test(href) ? href : undefined
 }
 
+/** The code leaves after the answer to the request that asked for it. */
+const INBOX_TRIES = 10
+const INBOX_PAUSE_MS = 200
 /** One may be a server that starts again. */
 const FAILURES_BEFORE_WORD = 3

@@ -16,7 +16,10 @@ let card: Element | null = null
 let given: Element | undefined
 const store = new Store((state: State) => {
   document.title = titleOf(state)
+  // While it is there, it gives the focus back.
+  if (state.proof === undefined) root.querySelector('dialog')?.close()
   render(pageView(state, app), root)
+  root.querySelector<HTMLDialogElement>('dialog:not([open])')?.show()
   keepFocus()
   playStreams(root, state.media, () => store.updateMedia({ isSoundOn: false }))
 })

@@ -20,6 +20,11 @@ export function sentenceOf(error: unknown, nameOf: NameOf, deviceNameOf: NameOf)
     return `Another device of this account has refused the sign-in. Until ${whenText(new Date(String(error.members.until)))} the address opens nothing, and then a new account.`
   if (hasCode(error, 'SIGN_IN_GONE'))
     return 'This sign-in is over: another one took its place, or it was not fetched in time.'
+  if (hasCode(error, 'STEP_UP_REQUIRED')) return 'Nothing is changed: you have not confirmed who you are.'
+  if (hasCode(error, 'PASSKEY_CANCELLED'))
+    return 'No passkey was given. There may be none for this server here.'
+  if (hasCode(error, 'PASSKEY_UNKNOWN'))
+    return 'This passkey signs in no more: it was removed. Delete it in your browser, too.'
   if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
   if (!(error instanceof Error)) return String(error)
   const { title, detail, attemptsLeft, retryIn } = (error as Partial<CallsignError>).members ?? {}

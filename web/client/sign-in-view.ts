@@ -13,7 +13,7 @@ export function signInView(state: State, app: App): TemplateResult {
   ${state.challenge === undefined ? stepsView() : nothing}`
 }
 
-function addressView({ doing, namesTaken }: State, app: App): TemplateResult {
+function addressView({ doing, namesTaken, passkeysHere }: State, app: App): TemplateResult {
   const isWaiting = doing.has('login')
   const ask = (identifier: string, name: string) => app.act('login', () => app.askForCode(identifier, name))
   const onSubmit = (event: SubmitEvent) => {
@@ -37,10 +37,21 @@ function addressView({ doing, namesTaken }: State, app: App): TemplateResult {
         <input name="name" maxlength="50" autocomplete="name">
       </label>
       <button ?disabled=${isWaiting}>Send me a code</button>
-    </form>`
+    </form>
+    ${
+      passkeysHere === 'on'
+        ? html`<p class="quiet or">or without a code</p>
+          <button class="wide" ?disabled=${doing.has('passkey')}
+            @click=${() => app.act('passkey', () => app.signInByPasskey())}>Sign in with a passkey</button>`
+        : nothing
+    }`
 }
 
-function codeView({ doing }: State, { sentTo, otpLength, resendAtMs }: Challenge, app: App): TemplateResult {
+function codeView(
+  { doing }: State,
+  { identifier, sentTo, otpLength, resendAtMs }: Challenge,
+  app: App,
+): TemplateResult {
   const isWaiting = doing.has('sign-in')
   const secondsLeft = Math.ceil((resendAtMs - Date.now()) / 1000)
   const signIn = (otp: string) => app.act('sign-in', () => app.signIn(otp))
@@ -48,7 +59,7 @@ function codeView({ doing }: State, { sentTo, otpLength, resendAtMs }: Challenge
     event.preventDefault()
     void signIn(String(new FormData(event.currentTarget as HTMLFormElement).get('otp')).trim())
   }
-  const onFetch = () => app.act('sign-in', async () => app.signIn(await app.fetchCode()))
+  const onFetch = () => app.act('sign-in', async () => app.signIn(await app.fetchCode(identifier)))
   return html`<h2>The code for ${sentTo}</h2>
     <p>A development server sends nothing: the code is in its terminal and on the <a href="/dev" target="_blank">console</a>.</p>
     <button class="main wide" ?disabled=${isWaiting} @click=${onFetch}>Fetch the code and sign in</button>

@@ -10,8 +10,10 @@ import type {
   KeyAsk,
   ListSessionsReply,
   ListWaitingSignInsReply,
+  LoginMethod,
   OwnListState,
   PastCall,
+  ProofNeeded,
   User,
   WaitingSignIn,
 } from '../../src/app/app.ts'
@@ -51,6 +53,11 @@ export interface State {
   readonly listState: OwnListState | undefined
   /** Set while the user has not approved this device: it may do little. */
   readonly restriction: User['restriction']
+  /** Whether this page can make and use passkeys: `elsewhere` at the server's domain alone. */
+  readonly passkeysHere: 'on' | 'off' | 'elsewhere'
+  readonly passkeys: readonly LoginMethod[]
+  /** What the person is doing waits for a proof of who they are. */
+  readonly proof: ProofAsked | undefined
   /** Where the user is signed in, the newest first. */
   readonly sessions: readonly UserSession[]
   /** Sign-ins on other devices that ask the user. */
@@ -87,6 +94,14 @@ export interface State {
 
 export type UserSession = ListSessionsReply['items'][number]
 export type AskingSignIn = ListWaitingSignInsReply['items'][number]
+
+export interface ProofAsked {
+  readonly needed: ProofNeeded
+  /** Where the code goes, as a development server has it. */
+  readonly address: string | undefined
+  /** Why the last try was in vain. */
+  readonly sentence?: string | undefined
+}
 
 export interface RingRefusal {
   readonly sentence: string
@@ -187,6 +202,9 @@ export const SIGNED_OUT: State = {
   devices: [],
   listState: undefined,
   restriction: undefined,
+  passkeysHere: 'off',
+  passkeys: [],
+  proof: undefined,
   sessions: [],
   asking: [],
   connection: 'off',

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import { accountView, proofView } from './account-view.ts'
 import type { App } from './app.ts'
 import { callView } from './call-view.ts'
 import { crowdedView, devicesView, unapprovedView } from './devices-view.ts'
@@ -24,6 +25,7 @@ export function titleOf({ rings, user, call }: State): string {
 
 export function pageView(state: State, app: App): TemplateResult {
   return html`${headerView(state, app)} ${noticesView(state, app)} ${questionView(state, app)} ${bodyView(state, app)}
+    ${proofView(state, app)}
     <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">API</a>
       <a href="/docs/events" target="_blank">Events</a></footer>`
 }
@@ -61,7 +63,7 @@ function homeView(state: State, app: App): View {
     <div class="home">
       <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
       <div class="column">${historyView(state, app)} ${keyView(state)} ${devicesView(state, app)}
-        ${sessionsView(state, app)}</div>
+        ${sessionsView(state, app)} ${accountView(state, app)}</div>
     </div>`
 }
 

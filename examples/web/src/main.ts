@@ -1,6 +1,14 @@
 /** A calling app: sign-in, contacts by link, calls with sound and picture. */
 
-import { type Call, Callsign, type Contact, hasCode, indexedDbStorage, type Question } from 'callsign/app'
+import {
+  type Call,
+  Callsign,
+  type Contact,
+  hasCode,
+  indexedDbStorage,
+  type ProofNeeded,
+  type Question,
+} from 'callsign/app'
 import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'
@@ -13,6 +21,8 @@ let link = ''
 let notice = ''
 /** What is asked about a key. */
 let keyQuestion: HTMLElement | undefined
+/** Who the person is, while something waits for the proof. */
+let proofQuestion: HTMLElement | undefined
 /** Sign-ins that wait for this person's answer. */
 let waitingSignIns: Awaited<ReturnType<typeof me.sessions.waiting>> = []
 /** The form for the code, while one is asked for, or what a sign-in waits for. */
@@ -74,6 +84,31 @@ function askCode({ sentTo, error }: Question): Promise<string> {
     question = section('The code', text(hint), form('Code', 'Go on', resolve))
     draw()
   })
+}
+
+/** What changes how the account is reached waits until the person has shown who they are. */
+function askForProof(proof: ProofNeeded, hint = 'Confirm who you are, and it goes on.'): void {
+  const end = () => {
+    proofQuestion = undefined
+    draw()
+  }
+  const give = (way: () => Promise<unknown>, then = end) =>
+    way().then(then, error => askForProof(proof, String(error.message)))
+  const code =
+    proof.sentTo === undefined
+      ? button('Send a code', () => give(proof.sendCode, () => askForProof(proof)))
+      : form(`The code sent to ${proof.sentTo}`, 'Confirm', value => give(() => proof.confirm(value)))
+  proofQuestion = section(
+    'Is it you?',
+    text(hint),
+    ...(proof.ways.includes('passkey') ? [button('Use a passkey', () => give(proof.byPasskey))] : []),
+    ...(proof.ways.includes('code') ? [code] : []),
+    button('Not now', () => {
+      proof.refuse()
+      end()
+    }),
+  )
+  draw()
 }
 
 async function signIn(address: string): Promise<void> {
@@ -174,11 +209,12 @@ function newcomerViews(): HTMLElement[] {
 
 function draw(): void {
   const parts: HTMLElement[] = notice === '' ? [] : [section('', text(notice))]
-  if (keyQuestion !== undefined) parts.push(keyQuestion)
+  for (const asked of [keyQuestion, proofQuestion]) if (asked !== undefined) parts.push(asked)
   if (me.userId === undefined) {
     const address = section(
       'Sign in',
       form('Email address', 'Send a code', value => act(() => signIn(value))),
+      button('Sign in with a passkey', () => act(() => me.signInByPasskey().then(load))),
     )
     page.replaceChildren(...parts, question ?? address)
     return
@@ -204,6 +240,12 @@ function draw(): void {
   const add = form('A link that you were given', 'Add', value =>
     act(() => me.contacts.request({ link: value }).then(load)),
   )
+  const passkey = button('Add a passkey', () =>
+    act(async () => {
+      await me.addPasskey()
+      notice = 'Next time you sign in without a code.'
+    }),
+  )
   const signOut = button('Sign out', () => act(() => me.signOut()))
   page.replaceChildren(
     ...parts,
@@ -212,7 +254,7 @@ function draw(): void {
     ...(me.restriction === undefined
       ? [section('People', ...asking, ...people, share, text(link), add)]
       : []),
-    section(me.user?.displayName ?? 'You', text(me.connection), signOut),
+    section(me.user?.displayName ?? 'You', text(me.connection), passkey, signOut),
   )
 }
 
@@ -241,6 +283,7 @@ for (const type of ['error', 'signed-out'] as const) {
     draw()
   })
 }
+me.on('proof-needed', proof => askForProof(proof))
 me.on('keys', event => {
   notice = `The devices of a contact have changed, or their keys do not hold (${event.kind}).`
   draw()

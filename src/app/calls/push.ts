@@ -1,6 +1,7 @@
 /** How a push is shown, judged by the server's time (docs/push.md). */
 
 import { sha256 } from '#primitives'
+import { Recent } from '../../recent.ts'
 import type { Server } from '../session/server.ts'
 import { type Invitation, ringsForMs } from './ringing.ts'
 
@@ -40,6 +41,25 @@ export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMem
     ([, value]) => !['object', 'undefined'].includes(typeof value),
   )
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
+}
+
+/** Remembers pushes, so that each is shown once. */
+export class Pushes {
+  readonly #seen = new Recent<string, true>(SEEN_MAX)
+
+  /** Undefined for a push that is for another device of this phone's past. */
+  judge(
+    payload: Readonly<Record<string, unknown>>,
+    deviceId: string,
+    server: Pick<Server, 'nowMs' | 'isTimeKnown'>,
+  ): { readonly action: PushAction; readonly members: PushMembers } | undefined {
+    const members = pushMembers(payload)
+    if (isOfOtherDevice(members, deviceId)) return undefined
+    const { eventId = '' } = members
+    const action = judgePush(members, this.#seen.has(eventId), server)
+    this.#seen.set(eventId, true)
+    return { action, members }
+  }
 }
 
 /** Whether a call's push is for another device of this phone's past. */
@@ -119,3 +139,4 @@ export function callUuid(callId: string): string {
 }
 
 const CALL_PUSHES: readonly string[] = ['call_invitation', 'call_cancel', 'missed_call']
+const SEEN_MAX = 500

@@ -9,7 +9,7 @@ import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { DeviceKeys, DeviceKeysOf } from './device-keys.ts'
-import { idOctets } from './octets.ts'
+import { fromBase64Url } from './octets.ts'
 import { listedDevice, signedList } from './signed-list.ts'
 
 /** Facts about the device that the app may send at each start. */
@@ -103,7 +103,7 @@ export async function deviceProof(
   const keys = await keysOf(userId)
   // New keys: the old ones are lost, and prove nothing.
   if (keys.publicKey !== known.publicKey) return undefined
-  const signature = encodeBase64(await keys.sign(signInMessage(idOctets(challengeId))))
+  const signature = encodeBase64(await keys.sign(signInMessage(fromBase64Url(challengeId))))
   return { userId, deviceId: known.deviceId, signature }
 }
 

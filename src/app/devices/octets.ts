@@ -11,7 +11,8 @@ export function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((octet, at) => octet === other[at])
 }
 
-/** The 16 octets of an id of 22 base64url characters. */
-export function idOctets(id: string): Uint8Array {
-  return decodeBase64(`${id.replaceAll('-', '+').replaceAll('_', '/')}==`)
+/** Of base64url without padding, as ids and WebAuthn have it. */
+export function fromBase64Url(text: string): Bytes {
+  const base64 = text.replaceAll('-', '+').replaceAll('_', '/')
+  return Uint8Array.from(decodeBase64(base64.padEnd(Math.ceil(text.length / 4) * 4, '=')))
 }

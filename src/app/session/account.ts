@@ -44,6 +44,11 @@ export class Account {
     await this.#session.request('DELETE user/login-methods/{id}', undefined, { id })
   }
 
+  /** All that the server has of the account. Five a day. */
+  export(): Promise<ReplyOf<'GET user/export'>> {
+    return this.#session.request('GET user/export', undefined)
+  }
+
   /** The account ends, unless the user signs in again before it is erased. */
   delete(): Promise<ReplyOf<'DELETE user'>> {
     return this.#session.request('DELETE user', { confirm: true })

@@ -34,11 +34,13 @@ export function addressed(name: OperationName, params: object = {}): AddressedRe
   return { method, path: path + parts.join('&'), isRepeatable: !COUNTED.includes(name) }
 }
 
-/** Each attempt counts: a repeated one could use up codes or tries. */
+/** Each attempt counts: a repeated one could use up codes or tries, and a passkey's answer is good once. */
 const COUNTED: readonly OperationName[] = [
   'POST resend-otp',
   'POST verify-login',
   'POST verify',
   'POST user/step-up',
+  'POST login/passkey',
+  'POST user/passkeys',
   'POST user/login-methods',
 ]

@@ -20,6 +20,16 @@ interface SignedInState {
   readonly expiresAtMs: number
 }
 
+/** Gets proofs of who the user is: `StepUp`. */
+interface Prover {
+  /** Of the proofs so far. */
+  readonly count: number
+  /** Resolves once there is a proof, for an operation that was refused without. */
+  prove(refusal: CallsignError): Promise<void>
+  /** Rejects what waits for a proof. */
+  giveUp(error: CallsignError): void
+}
+
 export class Session {
   readonly #server: Server
   readonly #storage: AppStorage
@@ -27,6 +37,7 @@ export class Session {
   #kept: Kept | undefined
   /** While this device signs out: that the server ends the session is no news then, whichever way it comes first. */
   #isLeaving = false
+  #prover: Prover | undefined
   #refreshing: Promise<void> | undefined
 
   private constructor(server: Server, storage: AppStorage, kept: Kept | undefined) {
@@ -84,10 +95,26 @@ export class Session {
     return reply
   }
 
+  /** For `navigator.credentials.get`, or what stands in for it. */
+  async passkeyOptions(): Promise<ReplyOf<'POST passkey/options'>['options']> {
+    return (await this.#server.request('POST passkey/options', undefined)).options
+  }
+
+  async passkeyLogin(body: BodyOf<'POST login/passkey'>): Promise<ReplyOf<'POST login/passkey'>> {
+    const reply = await this.#server.request('POST login/passkey', body)
+    await this.#begin(reply)
+    return reply
+  }
+
   async platformLogin(body: BodyOf<'POST platform-login'>): Promise<ReplyOf<'POST platform-login'>> {
     const reply = await this.#server.request('POST platform-login', body)
     await this.#begin(reply)
     return reply
+  }
+
+  /** Proofs that operations are refused without come from `prover`: each such operation is repeated once. */
+  proveBy(prover: Prover): void {
+    this.#prover = prover
   }
 
   /** A request of the user who is signed in. Rejects with `SIGNED_OUT` without one. */
@@ -97,17 +124,28 @@ export class Session {
     ...[params = {}, headers]: Addressed<Name>
   ): Promise<ReplyOf<Name>> {
     const sent = { 'idempotency-key': globalThis.crypto.randomUUID(), ...headers }
-    for (let hasRefreshed = false; ; hasRefreshed = true) {
+    const sessionId = this.id
+    let [hasRefreshed, hasProven] = [false, false]
+    for (;;) {
       const token = await this.accessToken()
+      const proofs = this.#prover?.count
       try {
         const authorized = { ...sent, authorization: `Bearer ${token}` }
         return await this.#server.request(operation, body, ...([params, authorized] as Addressed<Name>))
       } catch (error) {
-        if (hasRefreshed || !hasCode(error, 'TOKEN_EXPIRED')) {
+        if (!hasRefreshed && hasCode(error, 'TOKEN_EXPIRED')) {
+          hasRefreshed = true
+          await this.#refresh(token)
+        } else if (!hasProven && this.#prover !== undefined && hasCode(error, 'STEP_UP_REQUIRED')) {
+          // Another operation's proof may have come while this one was on its way.
+          hasProven = this.#prover.count === proofs
+          if (hasProven) await this.#prover.prove(error)
+          if (this.id !== sessionId) throw signedOut()
+          hasRefreshed = false
+        } else {
           if (hasCode(error, ...OVER_CODES) && this.#signedIn?.accessToken === token) await this.#end(error)
           throw error
         }
-        await this.#refresh(token)
       }
     }
   }
@@ -159,7 +197,7 @@ export class Session {
 
   #assertSignedIn(): SignedInState {
     const signedIn = this.#signedIn
-    if (signedIn === undefined) throw new CallsignError('SIGNED_OUT', 'You are signed out.')
+    if (signedIn === undefined) throw signedOut()
     return signedIn
   }
 
@@ -206,6 +244,7 @@ export class Session {
     const stored = await readKept(this.#storage)
     if (stored?.kind === 'signed-out' || (stored !== undefined && stored.userId !== held.userId)) {
       this.#kept = stored.kind === 'signed-out' ? stored : undefined
+      this.#prover?.giveUp(signedOut())
       return this.#tellOver(new CallsignError('SIGNED_OUT', 'Another window of the app has signed out.'))
     }
     if (stored !== undefined && stored.refreshToken !== held.refreshToken) {
@@ -234,8 +273,13 @@ export class Session {
   async #forget(): Promise<void> {
     const { refreshToken } = this.#assertSignedIn()
     this.#kept = { kind: 'signed-out', refreshToken }
+    this.#prover?.giveUp(signedOut())
     await writeStored(this.#storage, SESSION, this.#kept)
   }
+}
+
+function signedOut(): CallsignError {
+  return new CallsignError('SIGNED_OUT', 'You are signed out.')
 }
 
 function readKept(storage: AppStorage): Promise<Kept | undefined> {

@@ -3,7 +3,7 @@
 import { encodeBase64 } from '../../log/base64.ts'
 import { signInAnswerMessage } from '../../log/signing-messages.ts'
 import type { RegisteredDevice } from '../devices/device-registration.ts'
-import { idOctets } from '../devices/octets.ts'
+import { fromBase64Url } from '../devices/octets.ts'
 import type { QueueEvent } from '../wire.ts'
 import type { ReplyOf } from './operations.ts'
 import type { Session } from './session.ts'
@@ -43,7 +43,7 @@ export class Sessions {
    */
   async answer(id: string, approve: boolean): Promise<void> {
     const { userId, keys } = this.#device
-    const message = signInAnswerMessage(BigInt(userId), idOctets(id), approve)
+    const message = signInAnswerMessage(BigInt(userId), fromBase64Url(id), approve)
     const signature = encodeBase64(await keys.sign(message))
     await this.#session.request('POST user/waiting-sign-ins/{id}', { approve, signature }, { id })
   }

@@ -1,0 +1,110 @@
+/** The user's own account: passkeys, an export of it, its end, and the proof that these need. */
+
+import {
+  type Callsign,
+  type GetMetaReply,
+  hasCode,
+  type LoginMethod,
+  type ProofNeeded,
+} from '../../src/app/app.ts'
+import { browserName } from './names.ts'
+import type { State, Store } from './state.ts'
+import { whenText } from './times.ts'
+
+export class Account {
+  readonly #me: Callsign
+  readonly #store: Store
+
+  constructor(me: Callsign, store: Store) {
+    this.#me = me
+    this.#store = store
+  }
+
+  async load(): Promise<void> {
+    const { items } = await this.#me.account.loginMethods()
+    const passkeys = items.filter(({ kind }) => kind === 'passkey')
+    this.#store.update({ passkeys, passkeysHere: await readPasskeysHere() })
+  }
+
+  async addPasskey(): Promise<void> {
+    await this.#me.addPasskey({ label: browserName() })
+    this.#store.say('good', 'Sign in by the passkey next time: no code, and no other device.')
+    await this.load()
+  }
+
+  async removePasskey({ id }: LoginMethod): Promise<void> {
+    await this.#me.account.removeLoginMethod({ id }).catch(error => {
+      // The wish is fulfilled: another device was faster, or the answer to a first try was lost.
+      if (!hasCode(error, 'LOGIN_METHOD_NOT_FOUND')) throw error
+    })
+    this.#store.say(
+      'good',
+      'The passkey signs in no more. Your browser may still offer it: delete it there, too.',
+    )
+    await this.load()
+  }
+
+  /** Saves all that the server has of the account as a file. */
+  async save(): Promise<void> {
+    const text = JSON.stringify(await this.#me.account.export(), undefined, 2)
+    const link = document.createElement('a')
+    link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }))
+    link.download = 'callsign-account.json'
+    link.click()
+    URL.revokeObjectURL(link.href)
+  }
+
+  /** Resolves with a sentence that says until when it can be kept. */
+  async delete(): Promise<string> {
+    const { erasesAt } = await this.#me.account.delete()
+    return `Your account is erased ${whenText(new Date(erasesAt))}. Until then, signing in keeps it.`
+  }
+
+  /** Asks the person for a proof of who they are. The server names addresses to an approved device alone. */
+  ask(proof: ProofNeeded, signedInBy: string | undefined): void {
+    const primary = (this.#me.user?.loginMethods ?? []).find(({ primary }) => primary)
+    const address = primary?.value ?? signedInBy
+    this.#store.update({ proof: { needed: proof, address } })
+  }
+
+  sendCode(proof: ProofNeeded): Promise<void> {
+    return this.#try(async () => {
+      await proof.sendCode()
+      this.#store.say('good', 'A code is on its way.')
+    })
+  }
+
+  confirm(proof: ProofNeeded, otp: string): Promise<void> {
+    return this.#try(() => proof.confirm(otp), true)
+  }
+
+  byPasskey(proof: ProofNeeded): Promise<void> {
+    return this.#try(() => proof.byPasskey(), true)
+  }
+
+  refuse(proof: ProofNeeded): void {
+    proof.refuse()
+    this.#store.update({ proof: undefined })
+  }
+
+  /** A failure is said in the dialog, which may lie over the notices. */
+  async #try(act: () => Promise<void>, isLast = false): Promise<void> {
+    const { proof } = this.#store.state
+    const put = (sentence?: string) => this.#store.update({ proof: proof && { ...proof, sentence } })
+    put()
+    try {
+      await act()
+      if (isLast) this.#store.update({ proof: undefined })
+    } catch (error) {
+      put(this.#store.sentenceOf(error))
+    }
+  }
+}
+
+/** Whether the server takes passkeys, and the browser makes them for this address: for an IP address it makes none. */
+export async function readPasskeysHere(): Promise<State['passkeysHere']> {
+  const meta = await fetch('/app/api/meta').catch(() => undefined)
+  const { features } = (await meta?.json().catch(() => undefined)) ?? ({ features: {} } as GetMetaReply)
+  if (!features.passkeys || !('PublicKeyCredential' in globalThis)) return 'off'
+  return /^[\d.]+$|:/.test(location.hostname) ? 'elsewhere' : 'on'
+}
