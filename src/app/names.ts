@@ -12,6 +12,8 @@ export class Names {
   #contacts: ReadonlyMap<string, KnownContact> = new Map()
   /** Contacts that have changed while the list was read: what it says of them may be older. */
   readonly #changed = new Set<string>()
+  /** Those whose addition was told since the list was read last. */
+  readonly #added = new Map<string, KnownContact>()
   #isWhole = false
   #version = 0
   readonly #onChanged: () => void
@@ -53,7 +55,9 @@ export class Names {
   /** All contacts, read anew. */
   async load(read: () => Promise<readonly KnownContact[]>): Promise<void> {
     this.#changed.clear()
-    const contacts = new Map((await read()).map(contact => [contact.userId, contact]))
+    this.#added.clear()
+    const listed = (await read()).map(contact => [contact.userId, contact] as const)
+    const contacts = new Map([...this.#added, ...listed])
     for (const userId of this.#changed) {
       const newer = this.#contacts.get(userId)
       if (newer === undefined) contacts.delete(userId)
@@ -64,10 +68,23 @@ export class Names {
   }
 
   onEvent(event: QueueEvent): void {
-    if (event.type === 'contact_added' || event.type === 'contact_changed') this.put(event)
-    if (event.type !== 'contact_removed') return
-    const { userId } = event
+    if (event.type === 'contact_added') this.#add(event)
+    if (event.type === 'contact_changed') this.put(event)
+    if (event.type === 'contact_removed') this.#remove(event.userId)
+  }
+
+  /** An addition may be told late, and does not say by which name this user calls them: whatever else does counts. */
+  #add(contact: KnownContact): void {
+    const { userId } = contact
+    this.#added.set(userId, contact)
+    if (this.#contacts.has(userId)) return
+    this.#changed.delete(userId)
+    if (this.#isWhole) this.#replace(new Map(this.#contacts).set(userId, contact))
+  }
+
+  #remove(userId: string): void {
     this.#changed.add(userId)
+    this.#added.delete(userId)
     const contacts = new Map(this.#contacts)
     if (contacts.delete(userId)) this.#replace(contacts)
   }

@@ -1,58 +1,43 @@
 /** By which names people are shown: the user's own for a contact, else the ones that people have chosen. */
 
 import t from 'tap'
-import { Names } from '../../src/app/names.ts'
+import { type Named, Names } from '../../src/app/names.ts'
 import type { QueueEvent } from '../../src/app/wire.ts'
+import { readVectors } from '../support/vectors.ts'
 import { newFriends, until } from '../support/whole-apps.ts'
 
-const BOB = { userId: '2', displayName: 'Bob' }
-
-function told(type: 'contact_added' | 'contact_changed' | 'contact_removed', person: object): QueueEvent {
-  return { v: 1, type, eventId: 'e', sentAt: 0, ...person } as QueueEvent
+interface Case {
+  readonly name: string
+  readonly steps: readonly Step[]
 }
 
-t.test('the newest names count, and each change calls the listener once', async t => {
-  let changes = 0
-  const names = new Names(() => {
-    changes += 1
-  })
-  t.same(names.of(BOB), { ...BOB, name: 'Bob' }, 'whether they are a contact is not known yet')
-  await names.load(async () => [{ ...BOB, alias: 'Bobby' }])
-  const known = { ...BOB, name: 'Bobby', alias: 'Bobby', isContact: true }
-  t.same(names.of({ ...BOB, displayName: 'Old' }), known)
-  await names.load(async () => [{ ...BOB, alias: 'Bobby' }])
-  t.equal(changes, 1)
-  names.onEvent(told('contact_changed', { ...BOB, displayName: 'Robert', alias: 'Bobby' }))
-  t.match(names.of(BOB), { name: 'Bobby', displayName: 'Robert' })
-  names.onEvent(told('contact_changed', { ...BOB, displayName: 'Robert' }))
-  t.same(names.of(BOB), { userId: '2', name: 'Robert', displayName: 'Robert', isContact: true })
-  names.onEvent(told('contact_removed', BOB))
-  t.same(names.of(BOB), { ...BOB, name: 'Bob', isContact: false })
-  names.onEvent(told('contact_added', BOB))
-  t.match(names.of(BOB), { isContact: true })
-  t.equal(changes, 5)
-})
+interface Step {
+  readonly contacts?: readonly Named[]
+  readonly meanwhile?: readonly QueueEvent[]
+  readonly event?: QueueEvent
+  readonly shown?: Named
+  readonly as?: object
+  readonly changes?: number
+}
 
-t.test('a list that was read before a change does not undo it', async t => {
-  const names = new Names(() => {})
-  const cat = { userId: '3', displayName: 'Cat' }
-  await names.load(async () => {
-    names.put({ ...BOB, alias: 'Bobby' })
-    names.onEvent(told('contact_removed', cat))
-    return [BOB, cat]
+for (const { name, steps } of readVectors<{ readonly cases: readonly Case[] }>('contact-names').cases) {
+  t.test(name, async t => {
+    let changes = 0
+    const names = new Names(() => {
+      changes += 1
+    })
+    for (const { contacts, meanwhile = [], event, shown, as, changes: expected } of steps) {
+      if (contacts !== undefined)
+        await names.load(async () => {
+          for (const each of meanwhile) names.onEvent(each)
+          return contacts
+        })
+      if (event !== undefined) names.onEvent(event)
+      if (shown !== undefined) t.same(names.of(shown), { userId: shown.userId, ...as })
+      if (expected !== undefined) t.equal(changes, expected)
+    }
   })
-  t.match(names.of(BOB), { name: 'Bobby' })
-  t.match(names.of(cat), { isContact: false })
-})
-
-t.test('an invitation names its caller where the list does not', async t => {
-  const names = new Names(() => {})
-  const caller = { ...BOB, alias: 'Bobby', isContact: true }
-  t.match(names.of(caller), { name: 'Bobby', isContact: true })
-  t.match(names.of({ ...BOB, isContact: false }), { name: 'Bob', isContact: false })
-  await names.load(async () => [])
-  t.match(names.of(caller), { isContact: true }, 'who became a contact since')
-})
+}
 
 t.test('a contact is shown by the name that the user gives them, in calls too, on all sides', async t => {
   const [bob, ann, cat] = await newFriends(t, 3)

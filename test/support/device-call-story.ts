@@ -75,11 +75,13 @@ export class StoryPlayer {
     return acts.map(act => this.#told(act))
   }
 
-  /** Each with its state, and its room where the story names one; an ended one is gone with the next input. */
+  /** Each with its state, and its room and caller where the story names them; an ended one is gone with the next input. */
   get calls(): string[] {
-    return this.device.calls.map(({ callId, record }) => {
+    return this.device.calls.map(({ callId, record, caller: { displayName, alias, isContact } }) => {
       const room = record?.roomId === undefined ? '' : ` in room ${record.roomId}`
-      return `${callId} ${stateIn(this.device, callId)}${room}`
+      const person = `${alias ?? displayName}${isContact ? '' : ', a stranger'}`
+      const caller = isContact === undefined ? '' : ` by ${person}`
+      return `${callId} ${stateIn(this.device, callId)}${room}${caller}`
     })
   }
 

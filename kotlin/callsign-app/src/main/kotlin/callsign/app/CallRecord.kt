@@ -26,6 +26,8 @@ public enum class ParticipantState {
 public data class CallParticipant(
     public val userId: ULong,
     public val displayName: String,
+    /** For screens: this user's own name for them, else their display name. */
+    public val name: String,
     public val state: ParticipantState,
     public val isHost: Boolean,
     public val invitedBy: ULong,
@@ -36,6 +38,8 @@ public data class CallParticipant(
 ) {
     /** As the sets of devices name it that keys are sealed for. */
     internal val deviceName: String get() = "${userId}_$deviceId"
+
+    internal val person: Person get() = Person(userId, displayName)
 }
 
 /** Which media gateway the call has, and this device's tokens for it: see docs/media.md. */
@@ -64,6 +68,8 @@ internal data class CallRecord(
     val keyRotationMs: Long,
     val participants: List<CallParticipant>,
     val media: CallGateway,
+    /** Who calls this user, where it rings for them. */
+    val caller: Person?,
     val encryptedAESKey: String?,
     /** Who has sealed it. */
     val keyFrom: Sender?,
@@ -72,7 +78,7 @@ internal data class CallRecord(
 ) {
     fun participant(userId: ULong): CallParticipant? = participants.find { it.userId == userId }
 
-    fun person(userId: ULong): Person = Person(userId, participant(userId)?.displayName.orEmpty())
+    fun person(userId: ULong): Person = participant(userId)?.person ?: Person(userId, "")
 
     /** With what an event of the call's topic tells. */
     fun changedBy(event: JsonObject): CallRecord {
@@ -100,6 +106,7 @@ internal fun callRecordOf(members: JsonObject) = CallRecord(
     keyRotationMs = members.needDurationMs("keyRotationIn"),
     participants = members.members("participants").map(::participantOf),
     media = gatewayOf(members.member("media")),
+    caller = (members["invitation"] as? JsonObject)?.let(::callerIn),
     encryptedAESKey = members.text("encryptedAESKey"),
     keyFrom = keyFromIn(members),
     keySets = if ("keySets" in members) members.members("keySets").map { it.needText("keyMembers") } else emptyList(),
@@ -113,6 +120,7 @@ internal fun keyFromIn(members: JsonObject): Sender? =
 internal fun participantOf(members: JsonObject) = CallParticipant(
     userId = members.needId("userId"),
     displayName = members.text("displayName").orEmpty(),
+    name = members.text("displayName").orEmpty(),
     state = namedOrNull<ParticipantState>(members.text("state")) ?: ParticipantState.UNKNOWN,
     isHost = members.flag("isHost"),
     invitedBy = members.needId("invitedBy"),

@@ -62,6 +62,7 @@ public sealed interface CallsignEvent {
  * @param pins the keys of the server's log, or its policy, built into the app.
  * @param keysOf the device's keys, where they are kept elsewhere than in [storage], such as in Android's Keystore.
  * @param device facts about the device and its push token, sent at each start.
+ * @param passkeys what makes passkeys and signs by them, such as Android's Credential Manager.
  */
 public class Callsign(
     private val server: Server,
@@ -70,6 +71,7 @@ public class Callsign(
     private val keysOf: DeviceKeysOf = softwareKeys(storage),
     private val device: DeviceDetails = DeviceDetails(),
     private val onReset: OnReset = OnReset.ASK,
+    private val passkeys: PasskeyAuthenticator? = null,
 ) {
     /**
      * @param server such as `https://call.example.org`.
@@ -86,7 +88,8 @@ public class Callsign(
         http: OkHttpClient = OkHttpClient(),
         clientVersion: String? = null,
         onReset: OnReset = OnReset.ASK,
-    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device, onReset)
+        passkeys: PasskeyAuthenticator? = null,
+    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device, onReset, passkeys)
 
     /** The parts of one signed-in user. */
     private class Active(
@@ -94,7 +97,9 @@ public class Callsign(
         val device: RegisteredDevice,
         val connection: Connection,
         val calls: Calls,
+        val account: Account,
         val contacts: Contacts,
+        val names: Names,
         val devices: Devices,
         val sessions: Sessions,
     )
@@ -121,6 +126,7 @@ public class Callsign(
     private var finishing: Deferred<User>? = null
     private val connections = MutableStateFlow(ConnectionState.OFF)
     private val live = MutableStateFlow<List<Call>>(emptyList())
+    private val asked = MutableStateFlow<ProofQuestion?>(null)
 
     /** Ids of events, the oldest first. */
     private val pushesSeen = LinkedHashSet<String>()
@@ -146,6 +152,12 @@ public class Callsign(
         }
     }
 
+    /**
+     * The server refuses what the app has asked for until the user proves who they are: ask them, until it is null again. Where
+     * nobody collects it, the operation throws `STEP_UP_REQUIRED`.
+     */
+    public val proofNeeded: StateFlow<ProofQuestion?> = asked.asStateFlow()
+
     /** A collector that falls more than 1,024 behind gets one [CallsignEvent.Missed] for those it missed. */
     public val events: Flow<CallsignEvent> = news.flow
 
@@ -161,6 +173,9 @@ public class Callsign(
 
     public val userId: ULong? get() = active?.device?.userId
     public val deviceId: ULong? get() = active?.device?.deviceId
+
+    /** Throws `SIGNED_OUT`. */
+    public val account: Account get() = assertActive().account
 
     /** Throws `SIGNED_OUT`. */
     public val contacts: Contacts get() = assertActive().contacts
@@ -181,7 +196,7 @@ public class Callsign(
      * Signs in by a code to an email address or phone number, makes this device's keys and registers them. [confirm] asks the
      * user for the code, as often as it may be tried. Goes on with the session in the storage where it is of the same address;
      * throws `ALREADY_SIGNED_IN` where it is of another. [displayName] counts for a newcomer, [country] for a phone number
-     * without calling code. Throws `SIGN_IN_WAITING` where the account has other devices, which are asked: go on with
+     * without calling code, [attestation] is what the operator's check asks of the app. Throws `SIGN_IN_WAITING` where the account has other devices, which are asked: go on with
      * [finishSignIn]. With [reclaim] the address becomes the next one of this device's account, which has lost its last.
      */
     public suspend fun signIn(
@@ -189,12 +204,14 @@ public class Callsign(
         displayName: String? = null,
         country: String? = null,
         reclaim: Boolean = false,
+        attestation: String? = null,
         confirm: suspend (CodeQuestion) -> String,
     ): User {
         val closed = closing
         val session = operations.run { openSession() }
         if (session.userId != null) return operations.run { goOn(session, address, closed) }
-        val user = codeSignIn(session).signIn(address, displayName, country, reclaim, confirm)
+        val options = SignInOptions(displayName, country, attestation, reclaim)
+        val user = codeSignIn(session).signIn(address, options, confirm)
         return operations.run { welcome(session, user, address, closed) }
     }
 
@@ -229,6 +246,27 @@ public class Callsign(
         if (session.userId != null) return@run goOn(session, provider, closed)
         val user = session.verifyProvider(provider, idToken, nonce, displayName)
         welcome(session, user, provider, closed)
+    }
+
+    /** Signs in by a passkey, which waits for no other device. Throws `PASSKEY_CANCELLED` where the person gives none. */
+    public suspend fun signInByPasskey(): User {
+        val closed = closing
+        val session = operations.run { openSession() }
+        if (session.userId != null) return operations.run { goOn(session, PASSKEY, closed) }
+        val present = passkeys.assertPresent()
+        val options = operations.run { session.passkeyOptions() }
+        val credential = present.credential { get(options.toString()) }
+        return operations.run { welcome(session, session.verifyPasskey(credential), PASSKEY, closed) }
+    }
+
+    /** Makes a passkey of this device, or of the person's password manager, a login method; [label] is what they call it. */
+    public suspend fun addPasskey(label: String? = null): LoginMethod {
+        val present = passkeys.assertPresent()
+        val session = operations.run { openSession() }
+        val options = session.ask("POST", "user/passkeys/options").member("options")
+        val credential = present.credential { create(options.toString()) }
+        val method = bodyOf(mapOf("label" to label)) + ("credential" to credential)
+        return operations.run { loginMethodOf(session.ask("POST", "user/passkeys", JsonObject(method))) }
     }
 
     /** Ends the session on the server. Keys stay: the next sign-in of this user is the same device. */
@@ -296,6 +334,7 @@ public class Callsign(
 
     private suspend fun openSessionNow(): Session = session ?: Session.open(server, storage).also { opened ->
         session = opened
+        opened.proveBy(StepUp(opened, keysOf, passkeys, operations, asked))
         operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
             opened.ended.collect { error ->
                 // After a start that is under way.
@@ -375,12 +414,14 @@ public class Callsign(
             Kept()
         }
         val connection = Connection(scope, server, session, listener)
+        val names = Names { active?.calls?.onNames() }
         val calls = Calls(
             operations = operations,
             server = server,
             session = session,
             connection = connection,
             exchange = exchange,
+            names = names,
             registered = registered,
             storage = storage,
             kept = kept,
@@ -389,9 +430,17 @@ public class Callsign(
             onLeftOut = { userId, deviceId -> tell(CallsignEvent.KeysChanged(KeyEvent.LeftOut(userId, deviceId))) },
         )
         scope.launch { reporting(::report) { keyLog.checkOwn() } }
-        val contacts = Contacts(session, keyLog, operations)
-        val devices = Devices(session, keyLog, ownList, operations)
-        return Active(scope, registered, connection, calls, contacts, devices, Sessions(session, registered, operations))
+        return Active(
+            scope = scope,
+            device = registered,
+            connection = connection,
+            calls = calls,
+            account = Account(session),
+            contacts = Contacts(session, keyLog, names, operations),
+            names = names,
+            devices = Devices(session, keyLog, ownList, operations),
+            sessions = Sessions(session, registered, operations),
+        )
     }
 
     private inner class Listener(
@@ -414,6 +463,7 @@ public class Callsign(
                     val isAll = isAllowed { begun.calls.onConnected() }
                     showUser(session)
                     begun.devices.load()
+                    if (isAll) begun.contacts.loadNames()
                     // The server ends the connection once the device is approved.
                     if (isAll) tell(CallsignEvent.Ready)
                     return
@@ -430,6 +480,7 @@ public class Callsign(
             val begun = assertActive()
             val type = event.needText("type")
             if (isOwnStart(type, event.text("sessionId"))) return
+            begun.names.onEvent(event)
             if (type == "profile_changed") {
                 users.value = userOf(event)
                 reading?.told = userOf(event)
@@ -486,6 +537,9 @@ public class Callsign(
     private companion object {
         const val PUSHES_SEEN_MAX = 500
         const val EVENTS_MAX = 1_024
+
+        /** In place of an address. */
+        const val PASSKEY = "passkey"
         const val READ_AGAIN_MS = 10_000L
         const val READ_AGAIN_MS_MAX = 600_000L
         val DEVICE_EVENTS = setOf("device_added", "device_removed", "device_list_changed", "device_list_reset")

@@ -39,6 +39,12 @@ public class CallsignException(
         /** Another user is signed in. */
         public const val ALREADY_SIGNED_IN: String = "ALREADY_SIGNED_IN"
 
+        /** The person has put the question for a passkey away, or there is none for this server. */
+        public const val PASSKEY_CANCELLED: String = "PASSKEY_CANCELLED"
+
+        /** The app has given no authenticator, or that one has no passkeys here. */
+        public const val PASSKEY_UNAVAILABLE: String = "PASSKEY_UNAVAILABLE"
+
         /** This device does not have the key of the call yet. */
         public const val KEY_MISSING: String = "KEY_MISSING"
 

@@ -9,14 +9,22 @@ import kotlinx.coroutines.delay
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonPrimitive
 
-/**
- * A code is on its way. [error] is why the last one was refused; its member `attemptsLeft` says how many more may be tried.
- * [resend] sends another code, after `sent.resendInS` seconds.
- */
+/** A code is on its way. [error] is why the last one was refused; its member `attemptsLeft` says how many more may be tried. */
 public class CodeQuestion internal constructor(
     public val sent: CodeSent,
     public val error: CallsignException?,
-    public val resend: suspend () -> CodeSent,
+    private val another: suspend (attestation: String?) -> CodeSent,
+) {
+    /** Sends another code, after `sent.resendInS` seconds. [attestation] is what the operator's check asks of the app. */
+    public suspend fun resend(attestation: String? = null): CodeSent = another(attestation)
+}
+
+/** What a sign-in by a code may say beside the address. */
+internal class SignInOptions(
+    val displayName: String?,
+    val country: String?,
+    val attestation: String?,
+    val reclaim: Boolean,
 )
 
 /**
@@ -39,17 +47,15 @@ internal class CodeSignIn(
     /** Throws `SIGN_IN_WAITING` once the wait is kept. */
     suspend fun signIn(
         address: String,
-        displayName: String?,
-        country: String?,
-        reclaim: Boolean,
+        options: SignInOptions,
         confirm: suspend (CodeQuestion) -> String,
     ): User {
-        val sent = session.requestCodeFor(address, displayName, country)
+        val sent = session.requestCodeFor(address, options)
         val kept = kept()
         val waitingId = kept?.takeIf { normalized(it.signIn.address) == normalized(address) }?.waitingId
         try {
-            val user = confirmed(sent, confirm) { challengeId, code ->
-                session.verifyCode(challengeId, code, proofs(challengeId, waitingId, reclaim))
+            val user = confirmed(session, sent, confirm) { challengeId, code ->
+                session.verifyCode(challengeId, code, proofs(challengeId, waitingId, options.reclaim))
             }
             if (kept != null) forget()
             return user
@@ -75,25 +81,6 @@ internal class CodeSignIn(
                 if (error.hasCode(REFUSED, GONE)) forget()
                 if (!mayPass(error)) throw error
                 delay(pauseMs(asks++, error.members.number("retryIn")))
-            }
-        }
-    }
-
-    private suspend fun confirmed(
-        first: CodeSent,
-        confirm: suspend (CodeQuestion) -> String,
-        verify: suspend (challengeId: String, code: String) -> User,
-    ): User {
-        var sent = first
-        var error: CallsignException? = null
-        while (true) {
-            val question = CodeQuestion(sent, error) { session.resendCode(sent.challengeId).also { sent = it } }
-            val code = confirm(question).filterNot(Char::isWhitespace)
-            try {
-                return verify(sent.challengeId, code)
-            } catch (refused: CallsignException) {
-                if (refused.code != "OTP_INVALID" || refused.members.number("attemptsLeft") == 0L) throw refused
-                error = refused
             }
         }
     }
@@ -141,6 +128,27 @@ internal class CodeSignIn(
 
         fun mayPass(error: CallsignException): Boolean =
             error.hasCode(WAITING, LocalCode.NO_ANSWER) || error.status == 429 || (error.status ?: 0) >= 500
+    }
+}
+
+/** Asks for the code until [verify] takes it. */
+internal suspend fun confirmed(
+    session: Session,
+    first: CodeSent,
+    confirm: suspend (CodeQuestion) -> String,
+    verify: suspend (challengeId: String, code: String) -> User,
+): User {
+    var sent = first
+    var error: CallsignException? = null
+    while (true) {
+        val question = CodeQuestion(sent, error) { session.resendCode(sent.challengeId, it).also { again -> sent = again } }
+        val code = confirm(question).filterNot(Char::isWhitespace)
+        try {
+            return verify(sent.challengeId, code)
+        } catch (refused: CallsignException) {
+            if (refused.code != "OTP_INVALID" || refused.members.number("attemptsLeft") == 0L) throw refused
+            error = refused
+        }
     }
 }
 

@@ -27,9 +27,38 @@ public data class LinkOwner(
     public val isNamed: Boolean,
 )
 
-public class Contacts internal constructor(private val session: Session, private val keyLog: KeyLog, private val operations: Operations) {
-    public suspend fun list(cursor: String? = null): Page<Contact> = page("friend", cursor) { item ->
-        Contact(personOf(item), item.number("devices")?.toInt() ?: 0)
+public class Contacts internal constructor(
+    private val session: Session,
+    private val keyLog: KeyLog,
+    private val names: Names,
+    private val operations: Operations,
+) {
+    public suspend fun list(cursor: String? = null): Page<Contact> = page("friend", cursor, read = ::contactOf)
+
+    /**
+     * The name to show for a person in any list or message: this user's own name for them, else their display name. For contacts it
+     * is the present one.
+     */
+    public fun nameOf(person: Person): String = names.of(person).name
+
+    /** Gives a contact a name of this user's own, for all their devices; the contact never sees it. Null takes it back. */
+    public suspend fun rename(userId: ULong, alias: String?): Contact = operations.run {
+        val contact = contactOf(session.ask("PUT", "friend/$userId", bodyOf(mapOf("alias" to alias.orEmpty()))))
+        names.put(contact.person)
+        contact
+    }
+
+    /** The names of all contacts as the server has them. */
+    internal suspend fun loadNames(): Unit = names.load {
+        val all = ArrayList<Person>()
+        var cursor: String? = null
+        // As many pages as a user's contacts can have.
+        for (turn in 1..PAGES_MAX) {
+            val page = page("friend", cursor, PAGE_MAX, ::contactOf)
+            all += page.items.map { it.person }
+            cursor = page.nextCursor ?: break
+        }
+        all
     }
 
     /** Those of other people. */
@@ -114,9 +143,20 @@ public class Contacts internal constructor(private val session: Session, private
         session.request("POST", operation, bodyOf(mapOf("userId" to "$userId")))
     }
 
-    private suspend fun <Item> page(operation: String, cursor: String?, read: (JsonObject) -> Item): Page<Item> {
-        val query = cursor?.let { "?cursor=${java.net.URLEncoder.encode(it, "UTF-8")}" }.orEmpty()
-        val reply = session.ask("GET", operation + query)
+    private fun contactOf(item: JsonObject) =
+        Contact(personOf(item).copy(isContact = true), item.number("devices")?.toInt() ?: 0)
+
+    private suspend fun <Item> page(
+        operation: String,
+        cursor: String?,
+        limit: Int? = null,
+        read: (JsonObject) -> Item,
+    ): Page<Item> {
+        val query = listOfNotNull(
+            limit?.let { "limit=$it" },
+            cursor?.let { "cursor=${java.net.URLEncoder.encode(it, "UTF-8")}" },
+        ).joinToString("&")
+        val reply = session.ask("GET", if (query.isEmpty()) operation else "$operation?$query")
         return Page(reply.members("items").map(read), reply.text("nextCursor"))
     }
 
@@ -142,6 +182,8 @@ public class Contacts internal constructor(private val session: Session, private
     }
 
     private companion object {
+        const val PAGE_MAX = 200
+        const val PAGES_MAX = 10
         val TOKEN = Regex("c_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])")
     }
 }

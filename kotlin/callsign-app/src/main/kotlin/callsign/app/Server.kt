@@ -175,8 +175,16 @@ public class Server(
         /** `Date` counts whole seconds, and the answer has been on its way. */
         const val DATE_TOLERANCE_MS = 5_000L
 
-        /** Each attempt counts: a repeated one could use up codes or tries. */
-        val COUNTED = setOf("POST resend-otp", "POST verify-login", "POST verify", "POST user/login-methods", "POST user/step-up")
+        /** Each attempt counts: a repeated one could use up codes or tries, and a passkey's answer is good once. */
+        val COUNTED = setOf(
+            "POST resend-otp",
+            "POST verify-login",
+            "POST verify",
+            "POST user/step-up",
+            "POST login/passkey",
+            "POST user/passkeys",
+            "POST user/login-methods",
+        )
     }
 }
 

@@ -28,6 +28,13 @@ public class CodeSent internal constructor(
     public val resendInS: Long,
 )
 
+internal fun codeSentOf(challenge: JsonObject) = CodeSent(
+    challenge.needText("challengeId"),
+    challenge.needText("sentTo"),
+    challenge.needNumber("otpLength").toInt(),
+    challenge.needNumber("resendIn"),
+)
+
 /**
  * The session of one user on [server]. Safe to share between coroutines; one for each [AppStorage]. Made by [open].
  */
@@ -39,6 +46,8 @@ public class Session private constructor(
     /** While this device signs out: that the server ends the session is no news then, whichever way it comes first. */
     @Volatile
     private var isLeaving = false
+    @Volatile
+    private var stepUp: StepUp? = null
     private val refreshing = Mutex()
     private val beginning = Mutex()
     private val endings = MutableSharedFlow<CallsignException>(extraBufferCapacity = 1)
@@ -56,22 +65,23 @@ public class Session private constructor(
     public val challenge: ByteArray? get() = signedIn?.let { decodeBase64(it.challenge) }
 
     /** Asks for a code to either kind of address. */
-    internal suspend fun requestCodeFor(address: String, displayName: String?, country: String?): CodeSent =
-        requestCode(mapOf("identifier" to address, "displayName" to displayName, "country" to country))
+    internal suspend fun requestCodeFor(address: String, options: SignInOptions): CodeSent {
+        val (displayName, country, attestation) = listOf(options.displayName, options.country, options.attestation)
+        val members = mapOf("displayName" to displayName, "country" to country, "attestation" to attestation)
+        return codeSent("login", members + ("identifier" to address))
+    }
 
     /** Asks for a code to an email address. [displayName] counts for a newcomer. */
     public suspend fun requestCode(email: String, displayName: String? = null): CodeSent =
-        requestCode(mapOf("email" to email, "displayName" to displayName))
+        codeSent("login", mapOf("email" to email, "displayName" to displayName))
 
     /** Asks for a code to a phone number; [country], two letters, is for a number without calling code. */
     public suspend fun requestCodeByPhone(phone: String, country: String? = null, displayName: String? = null): CodeSent =
-        requestCode(mapOf("phone" to phone, "country" to country, "displayName" to displayName))
+        codeSent("login", mapOf("phone" to phone, "country" to country, "displayName" to displayName))
 
-    private suspend fun requestCode(members: Map<String, String?>): CodeSent = codeSent("login", members)
-
-    /** Sends another code of this challenge; the last one is void then. */
-    public suspend fun resendCode(challengeId: String): CodeSent =
-        codeSent("resend-otp", mapOf("challengeId" to challengeId))
+    /** Sends another code of this challenge; the last one is void then. [attestation] is what the operator's check asks of the app. */
+    public suspend fun resendCode(challengeId: String, attestation: String? = null): CodeSent =
+        codeSent("resend-otp", mapOf("challengeId" to challengeId, "attestation" to attestation))
 
     /**
      * Signs in by a code. `OTP_INVALID` has `attemptsLeft` among its members. `SIGN_IN_WAITING` has `waitingId`: a device of the
@@ -100,6 +110,18 @@ public class Session private constructor(
         return begin("platform-login", bodyOf(members))
     }
 
+    /** For the authenticator: any passkey of this server. */
+    internal suspend fun passkeyOptions(): JsonObject =
+        (server.request("POST", "passkey/options") as? JsonObject ?: throw answerInvalid()).member("options")
+
+    internal suspend fun verifyPasskey(credential: JsonObject): User =
+        begin("login/passkey", JsonObject(mapOf("credential" to credential)))
+
+    /** Proofs that operations are refused without come from [stepUp]: each such operation is repeated once. */
+    internal fun proveBy(stepUp: StepUp) {
+        this.stepUp = stepUp
+    }
+
     /**
      * A request of the user who is signed in, as [Server.request]. Throws `SIGNED_OUT` without one. Expired tokens are renewed
      * once on the way.
@@ -111,18 +133,29 @@ public class Session private constructor(
         headers: Map<String, String> = emptyMap(),
     ): JsonElement? {
         val key = if (method == "POST") mapOf("idempotency-key" to UUID.randomUUID().toString()) else emptyMap()
+        val sessionId = id
+        val prover = stepUp
         var hasRefreshed = false
+        var hasProven = false
         while (true) {
             val token = accessToken()
+            val proofs = prover?.count
             try {
                 return server.request(method, operation, body, key + headers + ("authorization" to "Bearer $token"))
             } catch (error: CallsignException) {
-                if (hasRefreshed || error.code != "TOKEN_EXPIRED") {
+                if (!hasRefreshed && error.code == "TOKEN_EXPIRED") {
+                    refresh(token)
+                    hasRefreshed = true
+                } else if (!hasProven && prover != null && error.code == "STEP_UP_REQUIRED") {
+                    // Another operation's proof may have come while this one was on its way.
+                    hasProven = prover.count == proofs
+                    if (hasProven) prover.prove(error)
+                    if (id != sessionId) throw signedOut()
+                    hasRefreshed = false
+                } else {
                     if (error.code in OVER_CODES && signedIn?.accessToken == token) end(error)
                     throw error
                 }
-                refresh(token)
-                hasRefreshed = true
             }
         }
     }
@@ -178,18 +211,11 @@ public class Session private constructor(
 
     private val signedIn: Kept.SignedIn? get() = kept as? Kept.SignedIn
 
-    private fun assertSignedIn(): Kept.SignedIn =
-        signedIn ?: throw CallsignException(LocalCode.SIGNED_OUT, "You are signed out.")
+    private fun assertSignedIn(): Kept.SignedIn = signedIn ?: throw signedOut()
 
     private suspend fun codeSent(operation: String, members: Map<String, String?>): CodeSent {
         // By the last token the server knows this app's user: strangers can't use up their codes.
-        val reply = replyOf(operation, bodyOf(members + ("refreshToken" to kept?.refreshToken)))
-        return CodeSent(
-            reply.text("challengeId") ?: throw answerInvalid(),
-            reply.text("sentTo") ?: throw answerInvalid(),
-            reply.number("otpLength")?.toInt() ?: throw answerInvalid(),
-            reply.number("resendIn") ?: throw answerInvalid(),
-        )
+        return codeSentOf(replyOf(operation, bodyOf(members + ("refreshToken" to kept?.refreshToken))))
     }
 
     private suspend fun replyOf(operation: String, body: JsonObject): JsonObject =
@@ -260,6 +286,7 @@ public class Session private constructor(
     private suspend fun forget() {
         val signedOut = Kept.SignedOut(assertSignedIn().refreshToken)
         kept = signedOut
+        stepUp?.giveUp(signedOut())
         storage.writeText(SESSION, signedOut.toText())
     }
 

@@ -14,8 +14,19 @@ public data class User(
     public val restriction: String? = null,
 )
 
-/** A person as the server names them. */
-public data class Person(public val userId: ULong, public val displayName: String)
+/**
+ * A person. [displayName] is their own choice, [alias] this user's own name for them. Where [isContact] is false they are a stranger,
+ * who may have any name: say so on the screen. It is null until that is known.
+ */
+public data class Person(
+    public val userId: ULong,
+    public val displayName: String,
+    public val alias: String? = null,
+    public val isContact: Boolean? = null,
+) {
+    /** For screens. */
+    public val name: String get() = alias ?: displayName
+}
 
 /** Numbers for the badge of the app. */
 public data class Badge(public val total: Int, public val friendRequests: Int, public val missedCalls: Int)
@@ -29,7 +40,15 @@ internal fun userOf(members: JsonObject): User = User(
 )
 
 internal fun personOf(members: JsonObject): Person =
-    Person(members.needId("userId"), members.text("displayName").orEmpty())
+    Person(members.needId("userId"), members.text("displayName").orEmpty(), members.text("alias"))
+
+/** The caller in an invitation, or in the record of a call that rings. */
+internal fun callerIn(members: JsonObject): Person = Person(
+    members.needId("callerId"),
+    members.text("displayName") ?: members.text("callerName").orEmpty(),
+    members.text("alias"),
+    members.text("isContact")?.let { it == "true" },
+)
 
 internal fun badgeOf(members: JsonObject): Badge {
     fun count(name: String) = members.needNumber(name).toInt()

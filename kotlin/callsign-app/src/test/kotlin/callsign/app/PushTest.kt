@@ -1,5 +1,6 @@
 package callsign.app
 
+import callsign.app.calls.invitationIn
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.jsonObject
@@ -25,6 +26,14 @@ class PushTest {
     fun `nothing is shown on a phone without a device`() {
         for (case in vectors.objects("cases"))
             assertEquals(PushAction.Nothing, judgePush(membersOf(case), null, null, false))
+    }
+
+    @Test
+    fun `the call of a push names its caller, a stranger where it does not say`() {
+        val members = vectors.objects("cases").map(::membersOf).first { it["alias"] == "Mum" }
+        assertEquals(Person(7u, "Ann Ö.", "Mum", isContact = true), invitationIn(members)?.caller)
+        val older = members - "alias" - "isContact" - "displayName"
+        assertEquals(Person(7u, "Mum", isContact = false), invitationIn(older)?.caller)
     }
 
     @Test

@@ -13,7 +13,9 @@ import callsign.app.Connection
 import callsign.app.EpochKey
 import callsign.app.KeyBinding
 import callsign.app.KeyExchange
+import callsign.app.Names
 import callsign.app.Operations
+import callsign.app.Person
 import callsign.app.RegisteredDevice
 import callsign.app.Server
 import callsign.app.Session
@@ -57,6 +59,7 @@ internal class Calls(
     private val session: Session,
     private val connection: Connection,
     private val exchange: KeyExchange,
+    private val names: Names,
     registered: RegisteredDevice,
     private val storage: AppStorage,
     /** What [readKept] gives. */
@@ -106,6 +109,13 @@ internal class Calls(
 
     override fun keysOf(call: DeviceCall): List<EpochKey> =
         if (call.phase is Phase.Ended) emptyList() else call.key.held.map { keys.epochKey(call.callId, it) }
+
+    override fun named(person: Person): Person = names.of(person)
+
+    /** People of calls may have other names now. */
+    fun onNames() {
+        for (call in live.values) call.onNames()
+    }
 
     /** After each connection: what rings, and the call that this device was in. */
     suspend fun onConnected() {
@@ -298,7 +308,7 @@ internal class Calls(
             call.tell(CallEvent.KeyChanged(held.epoch, held.fingerprint, news.key.fromUserId))
         }
         is News.Sending -> call.tell(CallEvent.SendingChanged(news.key.epoch))
-        is News.Participant -> call.tell(CallEvent.ParticipantChanged(news.participant))
+        is News.Participant -> call.tell(CallEvent.ParticipantChanged(named(news.participant)))
         is News.Media -> call.tell(CallEvent.MediaReady(news.gateway))
         is News.KeyAsked -> call.tell(CallEvent.KeyAsked(news.ask))
         is News.Failed -> call.tell(CallEvent.Failed(news.failure))

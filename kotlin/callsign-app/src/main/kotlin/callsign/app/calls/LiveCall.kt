@@ -29,6 +29,11 @@ internal interface CallShell {
 
     fun keysOf(call: DeviceCall): List<EpochKey>
 
+    /** With the names that count now. */
+    fun named(person: Person): Person
+
+    fun named(participant: CallParticipant): CallParticipant = participant.copy(name = named(participant.person).name)
+
     /** Asks for these people, or for those of them that a key can be sealed for. */
     suspend fun <Value> leaveOut(people: List<ULong>, without: Without, ask: suspend (List<ULong>) -> Value): Value
 }
@@ -38,7 +43,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override var keys: List<EpochKey> = shell.keysOf(now)
         private set
     private val states = MutableStateFlow(stateOf(now.phase))
-    private val people = MutableStateFlow(now.record?.participants.orEmpty())
+    private val people = MutableStateFlow(participantsNow())
     private val newest = MutableStateFlow(keys.firstOrNull())
     private val sending = MutableStateFlow(sendingKeyOf(now))
     private val news = EventStream<CallEvent>(EVENTS_MAX, CallEvent::Missed)
@@ -50,8 +55,13 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
         if (call.key != before.key || call.phase != before.phase) keys = shell.keysOf(call)
         newest.value = keys.firstOrNull()
         sending.value = sendingKeyOf(call)
-        people.value = call.record?.participants.orEmpty()
+        onNames()
         states.value = stateOf(call.phase)
+    }
+
+    /** People may have other names now. */
+    fun onNames() {
+        people.value = participantsNow()
     }
 
     fun tell(event: CallEvent) {
@@ -63,12 +73,12 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override val isIncoming: Boolean get() = now.isIncoming
     override val isVideo: Boolean get() = now.isVideo
     override val isOnGoing: Boolean get() = now.isOnGoing
-    override val caller: Person get() = now.caller
+    override val caller: Person get() = shell.named(now.caller)
     override val state: StateFlow<CallState> = states.asStateFlow()
     override val ending: CallEnding? get() = (now.phase as? Phase.Ended)?.reason
     override val isVerified: Boolean? get() = now.isVerified
     override val participants: StateFlow<List<CallParticipant>> = people.asStateFlow()
-    override val self: CallParticipant? get() = now.record?.participant(shell.userId)
+    override val self: CallParticipant? get() = people.value.find { it.userId == shell.userId }
     override val hostUserId: ULong? get() = now.record?.hostUserId
     override val isHost: Boolean get() = hostUserId == shell.userId
     override val roomId: Long? get() = now.record?.roomId
@@ -115,6 +125,8 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override suspend fun askForKey(userId: ULong?) = ask { Input.AskForKey(it, callId, userId) }
 
     override suspend fun grantKey(ask: KeyAsk) = ask { Input.Grant(it, callId, ask) }
+
+    private fun participantsNow() = now.record?.participants.orEmpty().map { shell.named(it) }
 
     private fun sendingKeyOf(call: DeviceCall): EpochKey? = keys.find { it.epoch == call.sending.epoch }
 

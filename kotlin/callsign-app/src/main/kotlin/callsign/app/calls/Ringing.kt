@@ -8,14 +8,13 @@ import callsign.app.DeclineReason
 import callsign.app.Person
 import callsign.app.SetHints
 import callsign.app.bodyOf
+import callsign.app.callerIn
 import callsign.app.flag
 import callsign.app.hasCode
 import callsign.app.keyFromIn
-import callsign.app.needId
 import callsign.app.needNumber
 import callsign.app.needText
 import callsign.app.needTimeMs
-import callsign.app.text
 import kotlinx.serialization.json.JsonObject
 
 /** An invitation, by socket or by push. Times are milliseconds since 1970. */
@@ -34,7 +33,7 @@ internal data class Invitation(
 
 internal fun invitationOf(members: JsonObject) = Invitation(
     callId = members.needText("callId"),
-    caller = Person(members.needId("callerId"), members.text("callerName").orEmpty()),
+    caller = callerIn(members),
     isVideo = members.flag("isVideo"),
     isOnGoing = members.flag("isOnGoing"),
     encryptedAESKey = members.needText("encryptedAESKey"),
@@ -49,7 +48,8 @@ internal fun invitationOf(members: JsonObject) = Invitation(
  * call rings with the next connection.
  */
 internal fun invitationIn(members: Map<String, String>): Invitation? = try {
-    if ("encryptedAESKey" in members) invitationOf(bodyOf(members)) else null
+    // A caller of whom it says nothing is a stranger.
+    if ("encryptedAESKey" in members) invitationOf(bodyOf(mapOf("isContact" to "false") + members)) else null
 } catch (_: CallsignException) {
     null
 }
@@ -73,7 +73,7 @@ internal fun Turn.ringingIn(record: CallRecord): Ringing? {
         callId = record.callId,
         isVideo = record.isVideo,
         isOnGoing = record.isOnGoing,
-        caller = record.person(own.invitedBy),
+        caller = record.caller ?: record.person(own.invitedBy),
         text = record.encryptedAESKey ?: return null,
         epoch = record.keyEpoch,
         from = record.keyFrom,

@@ -93,10 +93,11 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         return decision.acts.map(::told)
     }
 
-    /** Each with its state, and its room where the story names one; an ended one is gone with the next input. */
+    /** Each with its state, and its room and caller where the story names them; an ended one is gone with the next input. */
     val calls: List<String> get() = device.calls.map { call ->
         val room = call.record?.roomId?.let { " in room $it" }.orEmpty()
-        "${call.callId} ${stateIn(call.phase)}$room"
+        val caller = call.caller.isContact?.let { isKnown -> " by ${call.caller.name}${if (isKnown) "" else ", a stranger"}" }
+        "${call.callId} ${stateIn(call.phase)}$room${caller.orEmpty()}"
     }
 
     val nextMs: Long? get() = nextDeadlineMs(device)

@@ -75,8 +75,9 @@ class CallActivity : Activity() {
         val call = app.phone.awaitCall(callId) ?: return finish()
         combine(call.state, call.key, call.participants) { state, _, _ -> state }.first { state ->
             answer.visibility = if (call.isIncoming && state == CallState.RINGING) View.VISIBLE else View.GONE
-            val people = call.participants.value.joinToString { it.displayName }
-            text.text = listOfNotNull(people, sentenceOf(state), call.fingerprint).joinToString("\n\n")
+            val people = call.participants.value.joinToString { it.name }
+            val stranger = "Not one of your contacts".takeIf { call.caller.isContact == false }
+            text.text = listOfNotNull(people, stranger, sentenceOf(state), call.fingerprint).joinToString("\n\n")
             state == CallState.ENDED
         }
         finish()

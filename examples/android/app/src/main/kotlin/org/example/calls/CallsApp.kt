@@ -1,5 +1,6 @@
 package org.example.calls
 
+import android.app.Activity
 import android.app.Application
 import android.content.Context
 import android.os.Build
@@ -22,8 +23,11 @@ class CallsApp : Application() {
 
     /** No backup takes the folder along: keys and tokens belong to this phone. */
     private val storage by lazy { EncryptedStorage(FileAppStorage(File(noBackupFilesDir, "callsign"))) }
-    val me by lazy { Callsign(SERVER, PINS, storage, keystoreKeys(storage), details) }
+    val me by lazy { Callsign(SERVER, PINS, storage, keystoreKeys(storage), details, passkeys = PhonePasskeys(this)) }
     val phone by lazy { Phone(this) }
+
+    /** The one in front, which Android asks for a passkey over. */
+    var screen: Activity? = null
 
     private val details
         get() = DeviceDetails(name = Build.MODEL, model = Build.MODEL, osVersion = Build.VERSION.RELEASE)

@@ -16,11 +16,16 @@ import callsign.app.CodeQuestion
 import callsign.app.OwnListState
 import callsign.app.WaitingSignIn
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.MainScope
+import kotlinx.coroutines.cancel
 import kotlinx.coroutines.flow.filterIsInstance
+import kotlinx.coroutines.flow.filterNotNull
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.launch
 
 /** Sign-in, contacts with a button to call each, and what waits for the user's approval. */
 class MainActivity : Activity() {
+    private val scope = MainScope()
     private lateinit var page: LinearLayout
     private lateinit var notice: TextView
 
@@ -33,7 +38,23 @@ class MainActivity : Activity() {
         notice = TextView(this)
         setContentView(page)
         askForNotifications()
+        scope.launch { app.me.proofNeeded.filterNotNull().collect { askForProof(it) } }
         attempt { if (app.me.resume() == null) showBeginning() else showContacts() }
+    }
+
+    override fun onStart() {
+        super.onStart()
+        app.screen = this
+    }
+
+    override fun onStop() {
+        if (app.screen == this) app.screen = null
+        super.onStop()
+    }
+
+    override fun onDestroy() {
+        scope.cancel()
+        super.onDestroy()
     }
 
     private suspend fun showBeginning() {
@@ -60,7 +81,12 @@ class MainActivity : Activity() {
             app.sendToken()
             showContacts()
         }
-        show(address, name, signIn)
+        val passkey = button("Sign in by passkey") {
+            app.me.signInByPasskey()
+            app.sendToken()
+            showContacts()
+        }
+        show(address, name, signIn, passkey)
     }
 
     /** Until another device of the user answers, or for three days. */
@@ -113,12 +139,13 @@ class MainActivity : Activity() {
             }
         }
         val calls = contacts.list().items.map { (person, _) ->
-            button("Call ${person.displayName}") { app.phone.place(app.me.call(person.userId), person.displayName) }
+            button("Call ${person.name}") { app.phone.place(app.me.call(person.userId), person.name) }
         }
         val signIns = app.me.sessions.waiting().map { button("Answer a sign-in") { askAboutSignIn(it) } }
         val listState = app.me.devices.listState.value as? OwnListState.Listed
         val devices = listState?.waiting.orEmpty().map { button("Approve ${it.name}") { askAboutDevice(it) } }
-        show(*(signIns + devices + requests + calls).toTypedArray(), link, add, mine, refresh())
+        val passkey = button("Add a passkey") { app.me.addPasskey(Build.MODEL) }
+        show(*(signIns + devices + requests + calls).toTypedArray(), link, add, mine, passkey, refresh())
     }
 
     private fun refresh() = button("Refresh") { showContacts() }

@@ -24,6 +24,9 @@ import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.withTimeoutOrNull
 
+/** A stranger may have any name, that of a contact too. */
+fun shownName(name: String, isContact: Boolean?): String = if (isContact == false) "$name (not a contact)" else name
+
 /** Shows calls to the system: Telecom knows each one, and a notification rings. For the main thread. */
 class Phone(private val app: CallsApp) {
     private class Shown(val name: String) {
@@ -46,7 +49,7 @@ class Phone(private val app: CallsApp) {
 
     /** By push: the call itself may come later, by the socket. */
     fun ring(call: PushedCall, forMs: Long) {
-        if (!begin(call.callId, call.callerName)) return
+        if (!begin(call.callId, shownName(call.callerName, call.isContact))) return
         app.scope.launch {
             delay(forMs)
             if (callOf(call.callId) == null) stop(call.callId, DisconnectCause.MISSED)
@@ -55,7 +58,7 @@ class Phone(private val app: CallsApp) {
 
     /** By push or socket, whichever was first. */
     fun ring(call: Call) {
-        begin(call.callId, call.caller.displayName)
+        begin(call.callId, shownName(call.caller.name, call.caller.isContact))
         follow(call)
     }
 

@@ -45,7 +45,10 @@ class Pushes : FirebaseMessagingService() {
 
     /** Of a type that the app does not know, nothing is shown. */
     private fun sentenceOf(notice: PushAction.Notice) = when (notice.type) {
-        "missed_call" -> "Missed call from ${notice.members["callerName"]}"
+        "missed_call" -> {
+            val name = shownName(notice.members["callerName"].orEmpty(), notice.members["isContact"] == "true")
+            "Missed call from $name"
+        }
         "newFriendRequested" -> "A person wants to be your contact"
         "acceptFriendRequested" -> "A person is your contact now"
         "device_added" -> "A new device has signed in as you"
