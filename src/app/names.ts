@@ -12,7 +12,7 @@ export class Names {
   #contacts: ReadonlyMap<string, KnownContact> = new Map()
   /** Contacts that have changed while the list was read: what it says of them may be older. */
   readonly #changed = new Set<string>()
-  /** Those whose addition was told since the list was read last. */
+  /** Contacts that were added since the list was read last. */
   readonly #added = new Map<string, KnownContact>()
   #isWhole = false
   #version = 0

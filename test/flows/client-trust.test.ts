@@ -7,7 +7,7 @@ import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { newPublicKey } from '../support/app.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
-import { befriend, button, contacts, digits, newTab, openHouse } from '../support/client-page.ts'
+import { askToBe, befriend, button, contacts, digits, newTab, openHouse } from '../support/client-page.ts'
 import { long } from '../support/size.ts'
 
 const browser = (await openBrowser(t)) as Browser
@@ -273,6 +273,9 @@ t.test(
       }
     })`)
     await ann.reload()
+    await ann.getByText('Sign in again to register another key').waitFor()
+    await askToBe(ann, 'Ann')
+    await ann.getByText('Approve this device').waitFor()
     t.match(await digits(ann, 'Code of this device'), /^\d{5}/)
   },
 )

@@ -54,7 +54,7 @@ export async function serveBrowser() {
   return { environment: { [SHARED]: server.wsEndpoint() }, end: () => server.close() }
 }
 
-/** Gives a page an authenticator that asks nobody: passkeys are made and used at once. After `WebAuthn.enable`. Resolves with its id. */
+/** Gives a page an authenticator that asks no user: passkeys are made and used at once. After `WebAuthn.enable`. Resolves with its id. */
 export async function addAuthenticator(devtools: CDPSession, isUserVerified = true): Promise<string> {
   const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
     options: {

@@ -44,7 +44,7 @@ export class App {
   #endTurn: (error?: unknown) => void = () => {}
   #link = linkIn(location)
   #usedCode: string | undefined
-  /** That the person has signed in by in this tab. */
+  /** The address that was used to sign in in this tab. */
   #identifier: string | undefined
 
   constructor(store: Store) {

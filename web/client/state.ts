@@ -56,7 +56,7 @@ export interface State {
   /** Whether this page can make and use passkeys: `elsewhere` at the server's domain alone. */
   readonly passkeysHere: 'on' | 'off' | 'elsewhere'
   readonly passkeys: readonly LoginMethod[]
-  /** What the person is doing waits for a proof of who they are. */
+  /** An operation waits for a proof of who the user is. */
   readonly proof: ProofAsked | undefined
   /** Where the user is signed in, the newest first. */
   readonly sessions: readonly UserSession[]

@@ -140,7 +140,7 @@ export class PasskeyCeremonies {
     return this.#settings !== undefined
   }
 
-  /** Whose passkey it is. */
+  /** The user of the passkey. */
   ownerOf(view: View, credentialId: string): UserId | undefined {
     return this.#methodOf(view, credentialId)?.userId
   }

@@ -58,7 +58,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     replies: { 200: PasskeyRequestOptions },
     codes: ['PASSKEYS_OFF'],
     rates: [PASSKEY_RATE],
-    // Nobody is named yet, and somebody who has signed in from there before is not to be kept out. Nothing is written.
+    // No user is named yet, and one who has signed in from this network before must not be kept out. Nothing is written.
     isPrefixKnown: () => true,
     handle: ({ passkeys }: Deps, { requester, nowMs }) => {
       const use = requester === undefined ? SIGN_IN : useOf('step-up', requester)

@@ -31,7 +31,7 @@ export function openApiOperation(
   }
 }
 
-/** What the document says of all operations is left out. */
+/** Without the parts that the document has once for all operations. */
 function security({ access, countsFor }: OperationForm): object {
   if (access === 'optional' || (access === 'public' && countsFor === 'good-token'))
     return { security: [{ session: [] }, {}] }

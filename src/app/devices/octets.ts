@@ -11,7 +11,7 @@ export function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((octet, at) => octet === other[at])
 }
 
-/** Of base64url without padding, as ids and WebAuthn have it. */
+/** Reads base64url without padding, the form of ids and of WebAuthn. */
 export function fromBase64Url(text: string): Bytes {
   const base64 = text.replaceAll('-', '+').replaceAll('_', '/')
   return Uint8Array.from(decodeBase64(base64.padEnd(Math.ceil(text.length / 4) * 4, '=')))

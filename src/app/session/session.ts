@@ -22,11 +22,11 @@ interface SignedInState {
 
 /** Gets proofs of who the user is: `StepUp`. */
 interface Prover {
-  /** Of the proofs so far. */
+  /** How many proofs there were so far. */
   readonly count: number
   /** Resolves once there is a proof, for an operation that was refused without. */
   prove(refusal: CallsignError): Promise<void>
-  /** Rejects what waits for a proof. */
+  /** Rejects the operations that wait for a proof. */
   giveUp(error: CallsignError): void
 }
 
@@ -95,7 +95,7 @@ export class Session {
     return reply
   }
 
-  /** For `navigator.credentials.get`, or what stands in for it. */
+  /** For `navigator.credentials.get` or its substitute. */
   async passkeyOptions(): Promise<ReplyOf<'POST passkey/options'>['options']> {
     return (await this.#server.request('POST passkey/options', undefined)).options
   }
