@@ -391,6 +391,8 @@ export class App {
       if ((await act(parts)) !== undefined) await this.#enter(parts)
     } catch (error) {
       if (hasCode(error, 'DEVICE_LIMIT')) return this.#askForRoom(parts)
+      // The kept session is of a device with other keys, and would be gone on with for ever.
+      if (hasCode(error, 'SESSION_HAS_DEVICE')) await parts.me.signOut()
       if (!areKeysLost(error)) throw error
       await storage.put(String(error.members.key), null)
       this.#store.say('bad', 'This browser has lost the keys of its device, and is a new one now.')
