@@ -30,7 +30,7 @@ t.test(
     await button(ann, 'Change the name').click()
     const field = ann.getByRole('textbox', { name: 'Your name for Bob' })
     await field.fill('My brother')
-    await button(ann, 'Save').click()
+    await ann.getByRole('button', { name: 'Save', exact: true }).click()
     await button(ann, 'Video call to My brother').waitFor()
     await ann.locator('.own-name').getByText('Bob', { exact: true }).waitFor()
 
@@ -52,7 +52,7 @@ t.test(
     await ann.getByLabel('More about My brother').click()
     await button(ann, 'Change the name').click()
     await field.fill('')
-    await button(ann, 'Save').click()
+    await ann.getByRole('button', { name: 'Save', exact: true }).click()
     await button(ann, 'Video call to Bob').waitFor()
     await ann.locator('.history').getByText('Bob', { exact: true }).waitFor()
   },

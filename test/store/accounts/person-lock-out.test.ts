@@ -4,7 +4,6 @@
  * time.
  */
 
-import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Address, ChallengePurpose } from '../../../src/domain/accounts/challenge.ts'
 import type { SmsStop } from '../../../src/domain/accounts/sms-budget.ts'
@@ -15,7 +14,7 @@ import { SignalError } from '../../../src/errors.ts'
 import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
 import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
 import type { Change } from '../../../src/store/engine/store.ts'
-import { newUser, openWorld } from '../../support/application.ts'
+import { newSession, newUser, openWorld } from '../../support/application.ts'
 import { atMoment } from '../../support/at-moment.ts'
 import { long } from '../../support/size.ts'
 
@@ -47,11 +46,11 @@ async function openStage(t: Test, address = MAIL) {
   const parts = { ...world, outbox, smsBudget, canSend: () => true, testCodes: new Map<string, string>() }
   const challenges = new ChallengeStore(parts)
   // The app was signed out: of its session there is only what the account remembers.
-  const sessionId = randomBytes(16)
-  await world.database.change(
-    change => world.knownSignIns.note(change, userId, 'home', sessionId),
-    world.nowMs(),
-  )
+  const { sessionId } = await newSession(world, userId)
+  await world.database.change(change => {
+    world.knownSignIns.note(change, userId, 'home', sessionId)
+    world.sessions.remove(change, sessionId)
+  }, world.nowMs())
   const refreshToken = formatRefreshToken(world.secrets.refreshToken, { sessionId, generation: 9 })
   return { ...world, address, challenges, mails, stops, refreshToken }
 }
