@@ -8,10 +8,11 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { shuffle } from '../../src/domain/shuffle.ts'
+import { assert } from '../../src/errors.ts'
 import { STOP_STAGES, type StopStage } from '../../src/server/process/stages.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { NodeLoad } from '../support/node-load.ts'
-import { Cluster, until } from '../support/nodes.ts'
+import { Cluster, eventually, type TestNode, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import type { RunningServer } from '../support/server.ts'
@@ -48,6 +49,20 @@ async function endWithoutFront({ process: server, stderr }: RunningServer): Prom
   const [, pid] = /"front-started".*"pid":(\d+)/.exec(stderr()) ?? []
   if (pid !== undefined) process.kill(Number(pid), 'SIGKILL')
   return server.exitCode === null ? await ended : [server.exitCode, null]
+}
+
+/** Resolves when all serve; rejects where one has ended unasked, which no wait would mend. */
+async function allServe(nodes: readonly TestNode[], stage: StopStage): Promise<void> {
+  const endedOf = () => nodes.find(({ server }) => server.process.exitCode !== null)
+  await until(
+    async () =>
+      endedOf() !== undefined || (await Promise.all(nodes.map(each => each.isReady()))).every(Boolean),
+  )
+  const ended = endedOf()
+  if (ended !== undefined)
+    throw new Error(
+      `${ended.name} ended beside a node that stopped in ${stage}: ${ended.server.stderr().slice(-2_000)}`,
+    )
 }
 
 async function killInStages(
@@ -98,14 +113,18 @@ t.test(
     for (const stage of STAGES) {
       for (const isWriter of [true, false]) {
         await load.acknowledged(ACKNOWLEDGED_BEFORE)
-        const writer = await cluster.writer()
+        const writer = await eventually(async () => {
+          const held = await cluster.writer()
+          assert(held !== undefined, 'a node writes')
+          return held
+        })
         const node = cluster.nodes.find(each => (each === writer) === isWriter)!
         const { server } = node
         server.process.kill('SIGTERM')
         await reaches(server, stage)
         await node.end('SIGKILL')
         await node.start()
-        await until(async () => (await Promise.all(cluster.nodes.map(each => each.isReady()))).every(Boolean))
+        await allServe(cluster.nodes, stage)
       }
     }
     await load.stop()

@@ -54,11 +54,10 @@ export interface JudgedAssertion extends Answered, Said {
   readonly purpose: PasskeyUse['purpose']
 }
 
-/** Whom an accepted assertion proves, by which method; `challengeText` is what it was signed over. */
+/** The user that an accepted assertion proves, and by which method. */
 export interface PasskeyProof {
   readonly userId: UserId
   readonly methodId: MethodId
-  readonly challengeText: string
 }
 
 /** A registration that may become a method. */
@@ -238,7 +237,7 @@ export class PasskeyCeremonies {
       isBackedUp: judged.isBackedUp,
       lastUsedAtMs: change.nowMs,
     })
-    return { userId, methodId: method.id, challengeText: judged.challenge }
+    return { userId, methodId: method.id }
   }
 
   /** The first half of a registration. Rejects as `judge` does, but for `PASSKEY_UNKNOWN`. */

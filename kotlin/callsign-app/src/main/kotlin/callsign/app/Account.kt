@@ -1,12 +1,12 @@
-/** The user's profile and the ways by which they sign in. */
+/** The user's profile and login methods. */
 package callsign.app
 
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /**
- * A way by which the user signs in. [kind] is `email`, `phone`, `social` or `passkey`, and [value] the address, of a provider the
- * one that it named. A passkey has the [label] that its user calls it by, and is [backedUp] where it is synced to other devices.
+ * A login method. [kind] is `email`, `phone`, `social` or `passkey`. [value] is the address; of an identity at a provider, the address
+ * that the provider named. A passkey has a [label] from its user, and is [backedUp] where it is synced to other devices.
  */
 public data class LoginMethod(
     public val id: ULong,
