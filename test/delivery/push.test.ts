@@ -43,9 +43,13 @@ const KEY = Buffer.alloc(256, 7).toString('base64')
 const ALERT_TOKEN = 'a1'.repeat(32)
 const VOIP_TOKEN = 'b2'.repeat(32)
 const FCM_TOKEN = 'fcm:token'
-const BUNDLE = { bundleId: 'org.example.callsign', apnsEnvironment: 'production', registeredAtMs: 1 } as const
+const BUNDLE = {
+  bundleId: 'org.example.callsign',
+  apnsEnvironment: 'production',
+  registeredAtMs: {},
+} as const
 const IPHONE: PushTokens = { ...BUNDLE, apnsToken: ALERT_TOKEN, apnsVoipToken: VOIP_TOKEN }
-const PIXEL: PushTokens = { fcmToken: FCM_TOKEN, registeredAtMs: 1 }
+const PIXEL: PushTokens = { fcmToken: FCM_TOKEN, registeredAtMs: { fcmToken: 1 } }
 
 const INVITATION: CallNoticeBody = {
   kind: 'call_invitation',
@@ -103,7 +107,7 @@ async function startProviders(t: Test) {
       deviceOf: () => deviceWith(tokens),
       badgeOf: () => 3,
       isRinging: () => true,
-      dropToken: async () => {},
+      judgeToken: async () => {},
       setApnsEnvironment: async () => {},
     })
     const notice = noticeOf(body)
@@ -392,7 +396,7 @@ t.test('a device without a token for it is not pushed to', async t => {
   const { push, atApple, atGoogle } = await startProviders(t)
   await push({ ...BUNDLE, apnsVoipToken: VOIP_TOKEN }, MISSED, RING_ENDS_MS)
   await push(
-    { registeredAtMs: 1, apnsToken: ALERT_TOKEN, apnsVoipToken: VOIP_TOKEN },
+    { registeredAtMs: {}, apnsToken: ALERT_TOKEN, apnsVoipToken: VOIP_TOKEN },
     INVITATION,
     RING_ENDS_MS,
   )
@@ -527,7 +531,7 @@ const anyNotice = fc
 const anyTokens = fc.subarray(['apnsToken', 'apnsVoipToken', 'fcmToken', 'bundleId'] as const).map(names => {
   const { apnsToken, apnsVoipToken, bundleId, fcmToken } = { ...IPHONE, ...PIXEL }
   const all = { apnsToken, apnsVoipToken, bundleId, fcmToken }
-  return { registeredAtMs: 1, ...Object.fromEntries(names.map(each => [each, all[each]])) } as PushTokens
+  return { registeredAtMs: {}, ...Object.fromEntries(names.map(each => [each, all[each]])) } as PushTokens
 })
 
 t.test(
