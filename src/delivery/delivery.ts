@@ -42,6 +42,8 @@ export interface DeliveryDeps {
   readonly badgeOf: (userId: UserId) => number
   /** Whether an invitation of the user to the call waits for an answer. */
   readonly isRinging: (callId: CallId, userId: UserId) => boolean
+  /** Apple or Google has taken a push that rings for the call. */
+  readonly onRingTaken: (callId: CallId, userId: UserId) => void
   /** A provider's answer about a token of the device. */
   readonly judgeToken: (userId: UserId, deviceId: DeviceId, judged: TokenVerdict) => Promise<void>
   /** The environment of a device's APNs tokens turned out to be another. */
@@ -125,7 +127,11 @@ export class Delivery {
   }
 
   async #push(message: PushMessage): Promise<DeliveryOutcome | Skipped> {
-    return (await this.#pushToDevice(message)) ?? SKIPPED
+    const outcome = (await this.#pushToDevice(message)) ?? SKIPPED
+    const { userId, notice } = message
+    const isRing = notice.kind === 'call_invitation'
+    if (isRing && outcome.kind === 'sent') this.#deps.onRingTaken(notice.callId, userId)
+    return outcome
   }
 
   /** Undefined when the device is gone or has no token. */

@@ -107,6 +107,7 @@ async function startProviders(t: Test) {
       deviceOf: () => deviceWith(tokens),
       badgeOf: () => 3,
       isRinging: () => true,
+      onRingTaken: () => undefined,
       judgeToken: async () => {},
       setApnsEnvironment: async () => {},
     })

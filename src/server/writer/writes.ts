@@ -15,7 +15,7 @@ import { DeviceRegistration } from '../../api/devices/device-registration.ts'
 import { WRITES, type WriteDeps } from '../../api/operations.ts'
 import { operationRoutes } from '../../api/table/operation-routes.ts'
 import { ApnsSender } from '../../delivery/apns.ts'
-import { Delivery, type Rendered } from '../../delivery/delivery.ts'
+import { Delivery, type DeliveryDeps, type Rendered } from '../../delivery/delivery.ts'
 import { FcmSender } from '../../delivery/fcm.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
@@ -59,6 +59,8 @@ export interface WriterServing extends Serving {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
+  /** See `DeliveryDeps`. */
+  readonly onRingTaken: DeliveryDeps['onRingTaken']
   /** Shows messages that leave; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
@@ -158,6 +160,7 @@ function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     },
     badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
+    onRingTaken: serving.onRingTaken,
     judgeToken: (userId, deviceId, judged) =>
       database.change(change => devices.judgeToken(change, { userId, deviceId }, judged)),
     setApnsEnvironment: (userId, deviceId, environment) =>
