@@ -9,8 +9,7 @@ import type { UserId } from '../../src/domain/ids.ts'
 
 interface Unreached {
   readonly userId: UserId
-  /** Of the invitation: a later one counts anew. */
-  readonly invitedAtMs: number
+  readonly dueAtMs: number
 }
 
 export class UnreachedCallees {
@@ -24,19 +23,19 @@ export class UnreachedCallees {
 
   /** When `takeDue` has somebody next. */
   get nextAtMs(): number | undefined {
-    const next = this.#waiting[0]
-    return next && next.invitedAtMs + UNREACHABLE_AFTER_MS
+    return this.#waiting[0]?.dueAtMs
   }
 
-  /** Notes the people whom a change of the call rings. Never those who are not to know of the call. */
+  /** Notes the people whom a change of the call rings. */
   noteRung(before: Call | undefined, after: Call): void {
     if (before === after) return
     for (const one of after.participants) {
       const { userId, invitedAtMs } = one
-      if (one.isWithheld || !isPending(one) || this.#isConnected(one)) continue
+      if (!isPending(one) || this.#isConnected(one)) continue
       const was = before && memberOf(before, userId)
-      const isRungAlready = was !== undefined && isPending(was) && was.invitedAtMs === invitedAtMs
-      if (!isRungAlready) this.#waiting = [...this.#without(userId), { userId, invitedAtMs }]
+      if (was !== undefined && isPending(was) && was.invitedAtMs === invitedAtMs) continue
+      const dueAtMs = invitedAtMs + UNREACHABLE_AFTER_MS
+      this.#waiting = [...this.#without(userId), { userId, dueAtMs }]
     }
   }
 
@@ -44,18 +43,16 @@ export class UnreachedCallees {
     this.#waiting = this.#without(userId)
   }
 
-  /** Takes out those who had their time, and gives the ones who still are to answer. */
+  /** Takes out those who had their time, and gives the ones who still are to answer, if they may know of the call. */
   takeDue(call: Call, nowMs: number): readonly UserId[] {
-    const isDue = ({ invitedAtMs }: Unreached) => invitedAtMs + UNREACHABLE_AFTER_MS <= nowMs
-    const due = this.#waiting.filter(isDue)
-    this.#waiting = this.#waiting.filter(one => !isDue(one))
+    const due = this.#waiting.filter(({ dueAtMs }) => dueAtMs <= nowMs)
+    this.#waiting = this.#waiting.slice(due.length)
     return due
-      .filter(({ userId, invitedAtMs }) => {
-        const member = memberOf(call, userId)
-        const isUnanswered = member?.state === 'invited' && member.invitedAtMs === invitedAtMs
-        return isUnanswered && !this.#isConnected(member)
-      })
       .map(({ userId }) => userId)
+      .filter(userId => {
+        const member = memberOf(call, userId)
+        return member?.state === 'invited' && !this.#isConnected(member)
+      })
   }
 
   #isConnected({ userId, devices }: Participant): boolean {
