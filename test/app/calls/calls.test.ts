@@ -223,16 +223,17 @@ t.test('a person has two devices: one approves the other, both ring, and the cal
 
 t.test('a callee whose app is closed and takes no pushes is unreachable, until it comes back', async t => {
   const [ann, bob] = await newFriends(t)
+  const userId = bob!.me.userId!
   await bob!.me.close()
-  const call = await ann!.me.call([bob!.me.userId!])
-  const bobs = { userId: bob!.me.userId!, state: 'invited', isUnreachable: true }
+  const call = await ann!.me.call([userId])
+  const bobs = { userId, state: 'invited', isUnreachable: true }
   t.match(await call.once('participant'), bobs)
   t.match(call.participants[1], bobs)
   const rings = call.once('participant')
   const again = await restart(t, bob!)
   t.match(await rings, { state: 'ringing' })
   t.equal(call.participants[1]!.isUnreachable, undefined)
-  await again.me.calls[0]!.decline()
+  await (await present(again, call)).decline()
 })
 
 t.test('strangers can not be called', async t => {
