@@ -209,6 +209,8 @@ export type OutboxCommand =
       readonly waiting: WaitingMessage
       readonly outcome: DeliveryOutcome | Skipped
     }
+  /** It is time for another try of something of a call. */
+  | { readonly kind: 'again'; readonly waiting: WaitingMessage }
 
 // Front desk: at the writer, one for each front.
 

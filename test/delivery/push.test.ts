@@ -109,6 +109,8 @@ async function startProviders(t: Test) {
       isRinging: () => true,
       judgeToken: async () => {},
       setApnsEnvironment: async () => {},
+      wait: () => new Promise(() => undefined),
+      onTryFailed: () => undefined,
     })
     const notice = noticeOf(body)
     const outcome = await delivery.send({

@@ -197,6 +197,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
     onLoginChecked: () => undefined,
+    onTryFailed: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }

@@ -151,6 +151,11 @@ function open(
       metrics.loginChecks.inc({ outcome: outcome.kind })
       if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
+    onTryFailed(outcome, next) {
+      metrics.deliveries.inc({ channel: 'push', outcome: outcome.kind })
+      if (next === 'alert') metrics.ringsByAlert.inc()
+      logger.warn({ event: 'not-delivered', channel: 'push', ...outcome, next })
+    },
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })
