@@ -115,8 +115,8 @@ export class ApnsLink {
     return answer
   }
 
-  /** The library lets the session go when its last answer has come. */
-  closeWhenIdle(): void {
+  /** Ends the session in peace. Not while an answer is to come: Apple's own goodbye has the library break it off. */
+  closeIdle(): void {
     this.#provider.shutdown()
   }
 
@@ -196,10 +196,12 @@ function answerOf({ failed: [failure] }: Awaited<Sending>): LinkAnswer {
   const { status, response, error } = failure
   if (typeof status !== 'number') return { kind: 'failed', reason: 'network' }
   const sinceMs = Number(response?.timestamp)
+  // Of this one the library puts words of its own in the place of Apple's reason.
+  const usual = status === 500 ? 'InternalServerError' : `http-${status}`
   return {
     kind: 'answered',
     status,
-    reason: reasonWord(response?.reason ?? error?.message, `http-${status}`),
+    reason: reasonWord(response?.reason ?? error?.message, usual),
     ...(Number.isSafeInteger(sinceMs) ? { sinceMs } : {}),
   }
 }

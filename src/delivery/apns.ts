@@ -90,7 +90,7 @@ export class ApnsSender {
     for (let tries = 0; tries < TRIES_MAX && !this.#isClosed; tries++) {
       const link = this.#linkTo(environment, ApnsLink)
       const answer = await link.post(push, body, deadlineMs)
-      if (link.isIdle) this.#leaving.delete(link)
+      if (link.isIdle && this.#leaving.delete(link)) link.closeIdle()
       if (answer.kind === 'failed') {
         outcome = { kind: 'retry', reason: answer.reason }
         if (push.isUrgent && performance.now() - startMs >= URGENT_TRIES_MS) return outcome
@@ -130,8 +130,8 @@ export class ApnsSender {
   /** The new link has the token of `older`, or else a new one. */
   #replaceLink(environment: ApnsEnvironment, Link: typeof ApnsLink, older: ApnsLink | undefined): ApnsLink {
     const replaced = this.#links.get(environment)
-    replaced?.closeWhenIdle()
-    if (replaced?.isIdle === false) this.#leaving.add(replaced)
+    if (replaced?.isIdle) replaced.closeIdle()
+    else if (replaced !== undefined) this.#leaving.add(replaced)
     const { key, keyId, teamId, port = 443, ca } = this.#options
     const peer = { host: this.#hostOf(environment), port, ...(ca === undefined ? {} : { ca }) }
     const fresh = new Link(peer, { key, keyId, teamId }, this.#nowMs(), older)

@@ -137,7 +137,7 @@ t.test('each answer of Apple has its outcome', async t => {
     ],
     [
       { status: 500, reason: 'InternalServerError' },
-      { kind: 'retry', reason: 'http-500' },
+      { kind: 'retry', reason: 'InternalServerError' },
     ],
     [
       { status: 503, reason: 'ServiceUnavailable' },
