@@ -108,6 +108,7 @@ async function startProviders(t: Test) {
       deviceOf: () => deviceWith(tokens),
       badgeOf: () => 3,
       isRinging: () => true,
+      onRingTaken: () => undefined,
       judgeToken: async () => {},
       setApnsEnvironment: async () => {},
       wait: () => new Promise(() => undefined),

@@ -140,6 +140,7 @@ function open(
     },
     askRoom: rooms.ask,
     callIndex: rooms.index,
+    onRingTaken: rooms.onRingTaken,
     admit: admitOf(config.application),
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onSmsStopped({ scope, name, untilMs }) {
