@@ -10,7 +10,7 @@ dependencyResolutionManagement {
     repositories {
         google()
         mavenCentral()
-        // callsign-app and callsign-verify, after `mvn -f kotlin install`.
+        // After `mvn -f kotlin -P android-example install`.
         mavenLocal { content { includeGroup("callsign") } }
     }
 }
