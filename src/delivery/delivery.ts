@@ -3,7 +3,7 @@
  * outbox for it, but in development, where messages are shown and count as sent.
  */
 
-import type { Device, PushTokenName } from '../domain/devices/device.ts'
+import type { Device, TokenVerdict } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Notice } from '../domain/messages/notice.ts'
 import type { OutboxMessage } from '../domain/messages/outbox-message.ts'
@@ -42,13 +42,8 @@ export interface DeliveryDeps {
   readonly badgeOf: (userId: UserId) => number
   /** Whether an invitation of the user to the call waits for an answer. */
   readonly isRinging: (callId: CallId, userId: UserId) => boolean
-  /** A token leads to no device any more: it is dropped unless it was registered after `beforeMs`. */
-  readonly dropToken: (
-    userId: UserId,
-    deviceId: DeviceId,
-    token: PushTokenName,
-    beforeMs: number | undefined,
-  ) => Promise<void>
+  /** A provider's answer about a token of the device. */
+  readonly judgeToken: (userId: UserId, deviceId: DeviceId, judged: TokenVerdict) => Promise<void>
   /** The environment of a device's APNs tokens turned out to be another. */
   readonly setApnsEnvironment: (
     userId: UserId,
@@ -173,7 +168,12 @@ export class Delivery {
         }
         return outcome
       case 'token-gone':
-        await this.#dropToken(message, isVoip ? 'apnsVoipToken' : 'apnsToken', outcome.sinceMs ?? sentAtMs)
+        await this.#dropToken(
+          message,
+          isVoip ? 'apnsVoipToken' : 'apnsToken',
+          push.token,
+          outcome.sinceMs ?? sentAtMs,
+        )
         return (isVoip ? await this.#pushWithoutVoip(message) : undefined) ?? outcome
       case 'retry':
         return isVoip ? { ...outcome, triesMax: VOIP_TRIES_MAX } : outcome
@@ -199,14 +199,19 @@ export class Delivery {
     const sentAtMs = this.#deps.nowMs()
     const outcome = (await this.#deps.senders.fcm?.send(push)) ?? SENT
     if (outcome.kind === 'token-gone') {
-      await this.#dropToken(message, 'fcmToken', outcome.sinceMs ?? sentAtMs)
+      await this.#dropToken(message, 'fcmToken', token, outcome.sinceMs ?? sentAtMs)
     }
     return outcome
   }
 
   /** A token that was renewed since stays. */
-  #dropToken({ userId, deviceId }: PushMessage, token: PushTokenName, sinceMs: number): Promise<void> {
-    return this.#deps.dropToken(userId, deviceId, token, sinceMs)
+  #dropToken(
+    { userId, deviceId }: PushMessage,
+    name: TokenVerdict['name'],
+    token: string,
+    atMs: number,
+  ): Promise<void> {
+    return this.#deps.judgeToken(userId, deviceId, { name, token, verdict: 'gone', atMs })
   }
 
   async #revoke({

@@ -9,7 +9,8 @@ import {
   type Device,
   type PushTokenName,
   type PushTokens,
-  withoutToken,
+  pushTokensJudged,
+  type TokenVerdict,
 } from '../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Notice, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -31,9 +32,9 @@ const IPHONE: PushTokens = {
   apnsToken: 'a1',
   apnsVoipToken: 'b2',
   apnsEnvironment: 'production',
-  registeredAtMs: 1,
+  registeredAtMs: { apnsToken: 1, apnsVoipToken: 1 },
 }
-const PIXEL: PushTokens = { fcmToken: 'c3', registeredAtMs: 1 }
+const PIXEL: PushTokens = { fcmToken: 'c3', registeredAtMs: { fcmToken: 1 } }
 
 const INVITATION: NoticeBody = {
   kind: 'call_invitation',
@@ -62,7 +63,7 @@ interface Fakes {
 function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) {
   let push: PushTokens | undefined = tokens
   const pushed: string[] = []
-  const dropped: (readonly [PushTokenName, number | undefined])[] = []
+  const judged: (readonly [PushTokenName, TokenVerdict['verdict'], number])[] = []
   const rendered: Rendered[] = []
   const environments: string[] = []
   const send = async ({ token }: ApnsPush | FcmPush): Promise<DeliveryOutcome> => {
@@ -76,9 +77,9 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
     deviceOf: () => ({ ...DEVICE, ...(push === undefined ? {} : { push }) }),
     badgeOf: () => 1,
     isRinging: () => true,
-    dropToken: async (_user, _device, token, beforeMs) => {
-      dropped.push([token, beforeMs])
-      if (beforeMs === undefined || tokens.registeredAtMs < beforeMs) push = push && withoutToken(push, token)
+    judgeToken: async (_user, _device, verdict) => {
+      judged.push([verdict.name, verdict.verdict, verdict.atMs])
+      push = push && pushTokensJudged(push, verdict)
     },
     setApnsEnvironment: async (_user, _device, environment) => void environments.push(environment),
     onRendered: each => rendered.push(each),
@@ -97,7 +98,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
     } as const
     return delivery.send(lastTokens === undefined ? message : { ...message, lastTokens })
   }
-  return { tell, pushed, dropped, rendered, environments }
+  return { tell, pushed, judged, rendered, environments }
 }
 
 const DEVICE: Device = {
@@ -177,9 +178,9 @@ t.test('a VoIP push is tried twice in all, another as often as the outbox does',
 
 t.test('a VoIP token that is gone is dropped, not the other one, and the alert goes out instead', async t => {
   const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
-  const { tell, pushed, dropped } = open({ outcomes: [gone] })
+  const { tell, pushed, judged } = open({ outcomes: [gone] })
   t.same(await tell(INVITATION), { kind: 'sent' })
-  t.same([pushed, dropped], [['b2', 'a1'], [['apnsVoipToken', 77]]])
+  t.same([pushed, judged], [['b2', 'a1'], [['apnsVoipToken', 'gone', 77]]])
   await tell(INVITATION)
   t.same(pushed, ['b2', 'a1', 'a1'])
 })
@@ -187,16 +188,19 @@ t.test('a VoIP token that is gone is dropped, not the other one, and the alert g
 t.test('with no other token the outcome is that the token is gone', async t => {
   const gone = { kind: 'token-gone', reason: 'BadDeviceToken' } as const
   const { apnsToken: _, ...push } = IPHONE
-  const { tell, pushed, dropped } = open({ push, outcomes: [gone] })
+  const { tell, pushed, judged } = open({ push, outcomes: [gone] })
   t.same(await tell(INVITATION), gone)
-  t.same([pushed, dropped], [['b2'], [['apnsVoipToken', NOW_MS]]])
+  t.same([pushed, judged], [['b2'], [['apnsVoipToken', 'gone', NOW_MS]]])
 })
 
 t.test(
   'a VoIP token that was registered after Apple saw the old one go stays, and nothing repeats',
   async t => {
     const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
-    const { tell, pushed } = open({ push: { ...IPHONE, registeredAtMs: 78 }, outcomes: [gone, gone] })
+    const { tell, pushed } = open({
+      push: { ...IPHONE, registeredAtMs: { apnsToken: 1, apnsVoipToken: 78 } },
+      outcomes: [gone, gone],
+    })
     t.same(await tell(INVITATION), gone)
     t.same(pushed, ['b2'])
   },
@@ -216,9 +220,9 @@ t.test('an alert token, or one of Google, is dropped by its name', async t => {
     [PIXEL, 'fcmToken'],
   ] as const) {
     const gone = { kind: 'token-gone', reason: 'UNREGISTERED' } as const
-    const { tell, dropped, pushed } = open({ push, outcomes: [gone] })
+    const { tell, judged, pushed } = open({ push, outcomes: [gone] })
     t.same(await tell(MISSED), gone)
-    t.same([dropped, pushed.length], [[[name, NOW_MS]], 1])
+    t.same([judged, pushed.length], [[[name, 'gone', NOW_MS]], 1])
   }
 })
 

@@ -158,8 +158,8 @@ function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     },
     badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
-    dropToken: (userId, deviceId, token, beforeMs) =>
-      database.change(change => devices.dropToken(change, { userId, deviceId }, token, beforeMs)),
+    judgeToken: (userId, deviceId, judged) =>
+      database.change(change => devices.judgeToken(change, { userId, deviceId }, judged)),
     setApnsEnvironment: (userId, deviceId, environment) =>
       database.change(change => devices.setApnsEnvironment(change, { userId, deviceId }, environment)),
     ...(allows && { allows }),

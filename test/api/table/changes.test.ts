@@ -484,7 +484,9 @@ t.test('requests that are refused after a change, and work finished at a start',
   const [device] = world.database.view(view => stores.devices.activeDevicesOf(view, ann.userId))
   const owner = { userId: ann.userId, deviceId: device!.deviceId }
   await world.database.change(change => stores.devices.setApnsEnvironment(change, owner, 'production'))
-  await world.database.change(change => stores.devices.dropToken(change, owner, 'fcmToken', undefined))
+  const { fcmToken = '' } = device?.push ?? {}
+  const gone = { name: 'fcmToken', token: fcmToken, verdict: 'gone', atMs: world.nowMs() + 1 } as const
+  await world.database.change(change => stores.devices.judgeToken(change, owner, gone))
   await world.database.change(change => stores.inbox.renewEpochs(change))
   await befriend(dan, ann)
   const callId = await startCall(ann, dan)
