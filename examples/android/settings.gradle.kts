@@ -11,7 +11,7 @@ dependencyResolutionManagement {
         google()
         mavenCentral()
         // After `mvn -f kotlin -P android-example install`.
-        mavenLocal { content { includeGroup("callsign") } }
+        mavenLocal { content { includeGroup("dev.callsign") } }
     }
 }
 
