@@ -62,7 +62,7 @@ export async function startApplication(
     ...live,
     close() {
       media?.close()
-      application.close()
+      return application.close()
     },
   }
 }
@@ -151,6 +151,7 @@ function open(
       metrics.loginChecks.inc({ outcome: outcome.kind })
       if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
+    onSendingLost: cause => logger.error({ event: 'sending-thread-lost', cause }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })
