@@ -175,11 +175,15 @@ class Outbox implements Actor<OutboxCommand> {
   /** When to try the message again; undefined for never: out of tries, or expired by then. */
   #nextTryMs(waiting: WaitingMessage, outcome: DeliveryOutcome | Skipped | TooLate): number | undefined {
     if (outcome.kind !== 'retry') return undefined
+    const { expiresAtMs } = waiting.message
+    const nowMs = this.#context.nowMs()
     const tries = this.#triesOf(waiting) + 1
-    const pauses = isOfCalls(this.#lane) ? CALL_PAUSES : USUAL_PAUSES
-    const untilMs = this.#context.nowMs() + pauseAfter(pauses, tries, outcome.afterMs)
-    const isOver = tries >= TRIES_MAX[this.#lane] || untilMs >= waiting.message.expiresAtMs
-    return isOver ? undefined : untilMs
+    const isCall = isOfCalls(this.#lane)
+    const pauseMs = pauseAfter(isCall ? CALL_PAUSES : USUAL_PAUSES, tries, outcome.afterMs)
+    // A phone that can still ring is tried, whenever its provider comes back.
+    const lastPauseMs = Math.max(expiresAtMs - nowMs - LAST_TRY_MS, LAST_TRY_MS)
+    const untilMs = nowMs + (isCall ? Math.min(pauseMs, lastPauseMs) : pauseMs)
+    return tries >= TRIES_MAX[this.#lane] || untilMs >= expiresAtMs ? undefined : untilMs
   }
 
   /** Runs also while messages are under way: after a failed write, only a pending timer has the actor built again. */
@@ -212,6 +216,8 @@ const PAUSE_MS_MAX = 3_600_000
 const USUAL_PAUSES: Pauses = { eachMs: [1_000, 4_000, 15_000, 60_000, 300_000], maxMs: PAUSE_MS_MAX }
 /** A ring lasts for a minute at most: a provider that asks for more is asked again all the same. */
 const CALL_PAUSES: Pauses = { eachMs: [1_000, 2_000, 4_000, 5_000], maxMs: 10_000 }
+/** Before a ring expires; closer to its end it is not worth ringing for. */
+const LAST_TRY_MS = 1_000
 const LOOK_AGAIN_MS = 60_000
 /** Pauses between probes. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }
