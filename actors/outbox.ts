@@ -5,8 +5,8 @@
  * A message leaves the store when its outcome is known. After a crash before that, the next start sends it again with
  * its row's other messages. So a person may get a message twice, but no promised message is lost.
  *
- * During a provider's outage one message probes it, with growing pauses. The rest wait. Not so what rings: each ring is
- * tried by itself, every few seconds until it expires, and a row that it shares stays in the store until then.
+ * During a provider's outage one message probes it, with growing pauses. The rest wait. Rings don't: each is tried by
+ * itself, every few seconds until it expires, and a row that it shares stays in the store until then.
  */
 
 import { backOffMs } from '../src/back-off.ts'
@@ -56,7 +56,7 @@ class Outbox implements Actor<OutboxCommand> {
   readonly #held: WaitingMessage[] = []
   /** With the provider. */
   #underWay = 0
-  /** Of calls, and failed: how often each was tried. */
+  /** How often each failed message of a call was tried. */
   readonly #tries = new Map<WaitingMessage, number>()
   /** Outcomes that no write has taken yet. */
   #settlements: Settlement[] = []
@@ -230,7 +230,7 @@ const IN_FLIGHT_MAX: Record<Lane, number> = {
   apns: 128,
   fcm: 128,
   apple: 2,
-  // A silent provider keeps each for some seconds, while others come.
+  // A silent provider keeps each for some seconds.
   'apns-calls': 1_024,
   'fcm-calls': 1_024,
 }

@@ -200,7 +200,7 @@ t.test('a call that was answered while Apple said that the token is gone is not 
   t.same(pushed, ['b2'])
 })
 
-/** Waits that end when they are told to, the shortest first. */
+/** Waits that the test ends, the shortest first. */
 function heldWaits() {
   const waits: { readonly ms: number; readonly resolve: () => void }[] = []
   const wait = (ms: number) => new Promise<void>(resolve => waits.push({ ms, resolve }))
@@ -229,7 +229,7 @@ t.test('a ring that went out as an alert stays one, in the later tries of the ou
   t.same(pushed, ['b2'], 'another ring begins with VoIP')
 })
 
-t.test('a ring whose alert token is gone as well stays with VoIP', async t => {
+t.test('a ring without a good alert token stays with VoIP', async t => {
   const { wait, passTo } = heldWaits()
   const gone = { kind: 'token-gone', reason: 'Unregistered' } as const
   const { messageOf, send, pushed } = open({ outcomes: [BUSY, BUSY, gone], parts: { wait } })
