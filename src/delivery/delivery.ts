@@ -43,6 +43,8 @@ export interface DeliveryDeps {
   readonly badgeOf: (userId: UserId) => number
   /** Whether an invitation of the user to the call waits for an answer. */
   readonly isRinging: (callId: CallId, userId: UserId) => boolean
+  /** Apple or Google has taken a push that rings for the call. */
+  readonly onRingTaken: (callId: CallId, userId: UserId) => void
   /** A provider's answer about a token of the device. */
   readonly judgeToken: (userId: UserId, deviceId: DeviceId, judged: TokenVerdict) => Promise<void>
   /** The environment of a device's APNs tokens turned out to be another. */
@@ -209,11 +211,13 @@ export class Delivery {
   async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {
     const { userId, deviceId } = message
     const { device, kind, provider, push } = prepared
-    const { senders, judgeToken, setApnsEnvironment, onRendered, nowMs } = this.#deps
+    const { senders, judgeToken, setApnsEnvironment, onRendered, onRingTaken, nowMs } = this.#deps
     onRendered?.({ channel: 'push', kind, userId, deviceId, provider, ...shownOf(prepared) })
     const sentAtMs = nowMs()
     const sending = provider === 'apns' ? senders.apns?.send(push) : senders.fcm?.send(push)
     const outcome = (await sending) ?? SENT
+    const { notice } = message
+    if (notice.kind === 'call_invitation' && outcome.kind === 'sent') onRingTaken(notice.callId, userId)
     const verdict = VERDICTS[outcome.kind]
     if (verdict !== undefined) {
       const atMs = outcome.kind === 'token-gone' ? (outcome.sinceMs ?? sentAtMs) : sentAtMs

@@ -51,6 +51,8 @@ export interface FcmNotification {
   readonly titleLocArgs?: readonly string[]
   readonly bodyLocKey?: string
   readonly bodyLocArgs?: readonly string[]
+  /** Takes the place of the app's notification with the same tag, and the id 0. */
+  readonly tag?: string
 }
 
 export class FcmSender {
@@ -237,6 +239,7 @@ function messageOf({ token, priority, ttlSeconds, collapseKey, notification, cha
         title_loc_args: notification.titleLocArgs,
         body_loc_key: notification.bodyLocKey,
         body_loc_args: notification.bodyLocArgs,
+        tag: notification.tag,
       },
     },
   }

@@ -10,6 +10,7 @@ import { apnsPayloadBytesMax } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush } from './fcm.ts'
 import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'
+import { CHANNELS } from './push-words.ts'
 
 /** A push's content, its event, and its lifetime. */
 export interface Push {
@@ -76,8 +77,11 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
 /** None for pushes that ring or stop ringing: the system shows nothing by itself, and the app, woken at once, does. */
 function fcmNotification(content: PushContent): Pick<FcmPush, 'notification' | 'channelId'> {
   if (content.kind !== 'alert') return {}
-  const { locKey, locArgs, thread } = content
-  return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs }, channelId: thread }
+  const { locKey, locArgs, thread, callId } = content
+  // What is shown of a call takes the place of its ringing, which the app shows under the same tag.
+  const replaced = callId === undefined ? {} : { tag: callId }
+  const channelId = CHANNELS[thread === 'calls' ? 'missed' : thread]
+  return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs, ...replaced }, channelId }
 }
 
 function fcmData(members: PushMembers): Readonly<Record<string, string>> {

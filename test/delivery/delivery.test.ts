@@ -68,6 +68,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
   const rendered: Rendered[] = []
   const failed: string[] = []
   const environments: string[] = []
+  const taken: unknown[] = []
   const send = async ({ token }: ApnsPush | FcmPush): Promise<DeliveryOutcome> => {
     pushed.push(token)
     return outcomes.shift() ?? { kind: 'sent' }
@@ -79,6 +80,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
     deviceOf: () => ({ ...DEVICE, ...(push === undefined ? {} : { push }) }),
     badgeOf: () => 1,
     isRinging: () => true,
+    onRingTaken: (callId, userId) => void taken.push([callId, userId]),
     judgeToken: async (_user, _device, verdict) => {
       judged.push([verdict.name, verdict.verdict, verdict.atMs])
       push = push && pushTokensJudged(push, verdict)
@@ -97,7 +99,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
   }
   const tell = (...asked: Parameters<typeof messageOf>) => delivery.send(messageOf(...asked))
   const resend = (message: OutboxMessage) => delivery.send(message)
-  return { tell, messageOf, send: resend, pushed, judged, failed, rendered, environments }
+  return { tell, messageOf, send: resend, pushed, judged, failed, rendered, environments, taken }
 }
 
 const DEVICE: Device = {
@@ -159,6 +161,23 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
   const missed = open({ parts: { isRinging } })
   await missed.tell(MISSED)
   t.same(missed.pushed, ['a1'], 'that it was missed is told after it')
+})
+
+t.test('a ring that was taken is told, and neither one that was not nor other news of the call', async t => {
+  const retry = { kind: 'retry', reason: 'network' } as const
+  const refused = { kind: 'refused', reason: '400 BadTopic' } as const
+  const { tell, taken } = open({ outcomes: [retry, refused] })
+  for (let each = 0; each < 2; each++) await tell(INVITATION)
+  await tell(MISSED)
+  t.same(taken, [])
+  await tell(INVITATION)
+  t.same(taken, [[CALL, USER]])
+  const android = open({ push: PIXEL })
+  await android.tell(INVITATION)
+  t.same(android.taken, [[CALL, USER]])
+  const withoutVoip = open({ outcomes: [{ kind: 'token-gone', reason: '410' }] })
+  await withoutVoip.tell(INVITATION)
+  t.same([withoutVoip.pushed, withoutVoip.taken], [['b2', 'a1'], [[CALL, USER]]], 'also as an alert')
 })
 
 t.test('a removed or unknown device is not pushed to', async t => {

@@ -103,6 +103,7 @@ t.test('Apple is out for ten minutes', async t => {
     isRinging: () => true,
     judgeToken: async () => {},
     setApnsEnvironment: async () => {},
+    onRingTaken: () => undefined,
     wait: ms => new Promise<void>(resolve => waits.add({ atMs: world.nowMs() + ms, resolve })),
     onTryFailed: () => undefined,
   })

@@ -61,6 +61,8 @@ export interface WriterServing extends Serving {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
+  /** See `DeliveryDeps`. */
+  readonly onRingTaken: DeliveryDeps['onRingTaken']
   /** Shows messages that leave; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
@@ -162,6 +164,7 @@ function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     },
     badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
+    onRingTaken: serving.onRingTaken,
     async judgeToken(userId, deviceId, judged) {
       const device = database.view(view => devices.active(view, userId, deviceId))
       // A doubt is heard with each push; not each is a write.
