@@ -164,9 +164,9 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
 })
 
 t.test('a ring that was taken is told, and neither one that was not nor other news of the call', async t => {
-  const retry = { kind: 'retry', reason: 'network' } as const
-  const refused = { kind: 'refused', reason: '400 BadTopic' } as const
-  const { tell, taken } = open({ outcomes: [retry, refused] })
+  const refused = { kind: 'refused', reason: 'BadTopic' } as const
+  const retry = { kind: 'retry', reason: 'InvalidProviderToken', isOfAccount: true } as const
+  const { tell, taken } = open({ outcomes: [refused, refused, retry, retry] })
   for (let each = 0; each < 2; each++) await tell(INVITATION)
   await tell(MISSED)
   t.same(taken, [])
