@@ -34,7 +34,11 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
   } = device.push ?? {}
   if (bundleId === undefined) return undefined
   const { content, eventId, expiresAtMs } = push
-  const common = { environment: apnsEnvironment, id: uuidOf(eventId) }
+  const common = {
+    environment: apnsEnvironment,
+    id: uuidOf(eventId),
+    ...(content.kind === 'alert' ? {} : URGENT),
+  }
   if (content.kind === 'ring' && apnsVoipToken !== undefined) {
     return {
       ...common,
@@ -66,7 +70,8 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
   const { content, expiresAtMs } = push
   // The moments that a push spends here take no second from the 30 or 60 of contract 6.
   const ttlSeconds = Math.max(0, Math.round((expiresAtMs - nowMs) / 1000))
-  return { token, priority: 'high', ttlSeconds, ...fcmNotification(content), data: fcmData(content.members) }
+  const form = { ...fcmNotification(content), data: fcmData(content.members) }
+  return { token, priority: 'high', ttlSeconds, ...(content.kind === 'alert' ? {} : URGENT), ...form }
 }
 
 /** None for pushes that ring or stop ringing: the system shows nothing by itself, and the app, woken at once, does. */
@@ -114,6 +119,8 @@ function uuidOf(eventId: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
+/** Of a call's ringing. */
+const URGENT = { isUrgent: true } as const
 /** Names and values together; the JSON around them, which is counted here too, is not Google's. */
 const FCM_DATA_BYTES_MAX = 4_096
 /** A call to a phone without VoIP pushes: shown through a focus, and the app is woken to ring as it can. */

@@ -65,7 +65,9 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
   const pushed: string[] = []
   const judged: (readonly [PushTokenName, TokenVerdict['verdict'], number])[] = []
   const rendered: Rendered[] = []
+  const failed: string[] = []
   const environments: string[] = []
+  const taken: unknown[] = []
   const send = async ({ token }: ApnsPush | FcmPush): Promise<DeliveryOutcome> => {
     pushed.push(token)
     return outcomes.shift() ?? { kind: 'sent' }
@@ -77,10 +79,13 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
     deviceOf: () => ({ ...DEVICE, ...(push === undefined ? {} : { push }) }),
     badgeOf: () => 1,
     isRinging: () => true,
+    onRingTaken: (callId, userId) => void taken.push([callId, userId]),
     judgeToken: async (_user, _device, verdict) => {
       judged.push([verdict.name, verdict.verdict, verdict.atMs])
       push = push && pushTokensJudged(push, verdict)
     },
+    wait: () => new Promise(() => undefined),
+    onTryFailed: (outcome, next) => failed.push(`${outcome.kind} ${next}`),
     setApnsEnvironment: async (_user, _device, environment) => void environments.push(environment),
     onRendered: each => rendered.push(each),
     ...parts,
@@ -98,7 +103,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
     } as const
     return delivery.send(lastTokens === undefined ? message : { ...message, lastTokens })
   }
-  return { tell, pushed, judged, rendered, environments }
+  return { tell, pushed, judged, failed, rendered, environments, taken }
 }
 
 const DEVICE: Device = {
@@ -162,18 +167,26 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
   t.same(missed.pushed, ['a1'], 'that it was missed is told after it')
 })
 
+t.test('a ring that was taken is told, and neither one that was not nor other news of the call', async t => {
+  const retry = { kind: 'retry', reason: 'network' } as const
+  const refused = { kind: 'refused', reason: '400 BadTopic' } as const
+  const { tell, taken } = open({ outcomes: [retry, refused] })
+  for (let each = 0; each < 2; each++) await tell(INVITATION)
+  await tell(MISSED)
+  t.same(taken, [])
+  await tell(INVITATION)
+  t.same(taken, [[CALL, USER]])
+  const android = open({ push: PIXEL })
+  await android.tell(INVITATION)
+  t.same(android.taken, [[CALL, USER]])
+  const withoutVoip = open({ outcomes: [{ kind: 'token-gone', reason: '410' }] })
+  await withoutVoip.tell(INVITATION)
+  t.same([withoutVoip.pushed, withoutVoip.taken], [['b2', 'a1'], [[CALL, USER]]], 'also as an alert')
+})
+
 t.test('a removed or unknown device is not pushed to', async t => {
   const { tell, pushed } = open({ parts: { deviceOf: () => undefined } })
   t.same([await tell(INVITATION), pushed], [{ kind: 'skipped' }, []])
-})
-
-t.test('a VoIP push is tried twice in all, another as often as the outbox does', async t => {
-  const retry = { kind: 'retry', reason: 'network' } as const
-  const { tell } = open({ outcomes: [retry, retry] })
-  t.same(await tell(INVITATION), { ...retry, triesMax: 2 })
-  t.same(await tell(MISSED), retry)
-  const android = open({ push: PIXEL, outcomes: [retry] })
-  t.same(await android.tell(INVITATION), retry)
 })
 
 t.test('a VoIP token that is gone is dropped, not the other one, and the alert goes out instead', async t => {
@@ -193,18 +206,14 @@ t.test('with no other token the outcome is that the token is gone', async t => {
   t.same([pushed, judged], [['b2'], [['apnsVoipToken', 'gone', NOW_MS]]])
 })
 
-t.test(
-  'a VoIP token that was registered after Apple saw the old one go stays, and nothing repeats',
-  async t => {
-    const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
-    const { tell, pushed } = open({
-      push: { ...IPHONE, registeredAtMs: { apnsToken: 1, apnsVoipToken: 78 } },
-      outcomes: [gone, gone],
-    })
-    t.same(await tell(INVITATION), gone)
-    t.same(pushed, ['b2'])
-  },
-)
+t.test('a VoIP token that was registered after Apple saw the old one go stays', async t => {
+  const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
+  const push = { ...IPHONE, registeredAtMs: { apnsToken: 1, apnsVoipToken: 78 } }
+  const { tell, pushed, judged } = open({ push, outcomes: [gone] })
+  t.same(await tell(INVITATION), { kind: 'sent' })
+  await tell(INVITATION)
+  t.same([pushed, judged], [['b2', 'a1', 'b2'], [['apnsVoipToken', 'gone', 77]]])
+})
 
 t.test('a call that was answered while Apple said that the token is gone is not told of again', async t => {
   const gone = { kind: 'token-gone', reason: 'Unregistered' } as const

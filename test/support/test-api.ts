@@ -186,6 +186,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     authentication,
     askRoom: rooms.ask,
     callIndex: rooms.index,
+    onRingTaken: rooms.onRingTaken,
     config: {
       ...TEST_CONFIG,
       ...(options.identities && identities.config(options.identities === 'with Apple key')),
@@ -197,6 +198,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
     onLoginChecked: () => undefined,
+    onTryFailed: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }
