@@ -10,6 +10,7 @@ import { apnsPayloadBytesMax } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush } from './fcm.ts'
 import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'
+import { CHANNELS } from './push-words.ts'
 
 /** A push's content, its event, and its lifetime. */
 export interface Push {
@@ -33,7 +34,11 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
   } = device.push ?? {}
   if (bundleId === undefined) return undefined
   const { content, eventId, expiresAtMs } = push
-  const common = { environment: apnsEnvironment, id: uuidOf(eventId) }
+  const common = {
+    environment: apnsEnvironment,
+    id: uuidOf(eventId),
+    ...(content.kind === 'alert' ? {} : URGENT),
+  }
   if (content.kind === 'ring' && apnsVoipToken !== undefined) {
     return {
       ...common,
@@ -65,14 +70,18 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
   const { content, expiresAtMs } = push
   // The moments that a push spends here take no second from the 30 or 60 of contract 6.
   const ttlSeconds = Math.max(0, Math.round((expiresAtMs - nowMs) / 1000))
-  return { token, priority: 'high', ttlSeconds, ...fcmNotification(content), data: fcmData(content.members) }
+  const form = { ...fcmNotification(content), data: fcmData(content.members) }
+  return { token, priority: 'high', ttlSeconds, ...(content.kind === 'alert' ? {} : URGENT), ...form }
 }
 
 /** None for pushes that ring or stop ringing: the system shows nothing by itself, and the app, woken at once, does. */
 function fcmNotification(content: PushContent): Pick<FcmPush, 'notification' | 'channelId'> {
   if (content.kind !== 'alert') return {}
-  const { locKey, locArgs, thread } = content
-  return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs }, channelId: thread }
+  const { locKey, locArgs, thread, callId } = content
+  // What is shown of a call takes the place of its ringing, which the app shows under the same tag.
+  const replaced = callId === undefined ? {} : { tag: callId }
+  const channelId = CHANNELS[thread === 'calls' ? 'missed' : thread]
+  return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs, ...replaced }, channelId }
 }
 
 function fcmData(members: PushMembers): Readonly<Record<string, string>> {
@@ -110,6 +119,8 @@ function uuidOf(eventId: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
+/** Of a call's ringing. */
+const URGENT = { isUrgent: true } as const
 /** Names and values together; the JSON around them, which is counted here too, is not Google's. */
 const FCM_DATA_BYTES_MAX = 4_096
 /** A call to a phone without VoIP pushes: shown through a focus, and the app is woken to ring as it can. */

@@ -315,7 +315,7 @@ public class Callsign(
      * Says how to show a push: [members] are the `data` of an FCM message. Does not wait for the network where this device is
      * registered; the connection is made beside. A call that rings by it comes out of [ringing], too.
      *
-     * @param wasLowered whether the message's `getPriority()` is less than its `getOriginalPriority()`.
+     * @param wasLowered whether the message's `getPriority()` is no longer the high one of `getOriginalPriority()`.
      */
     public suspend fun onPush(members: Map<String, String>, wasLowered: Boolean = false): PushAction = operations.run {
         val begun = resumed() ?: return@run PushAction.Nothing
