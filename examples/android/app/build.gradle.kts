@@ -24,8 +24,8 @@ android {
 }
 
 dependencies {
-    // Brings callsign-app.
     implementation("dev.callsign:callsign-android:0.1.0")
+    implementation("dev.callsign:callsign-app:0.1.0")
     implementation("com.squareup.okhttp3:okhttp:5.5.1")
     implementation("org.jetbrains.kotlinx:kotlinx-coroutines-android:1.11.0")
     implementation("androidx.core:core-telecom:1.0.0")

@@ -9,6 +9,7 @@ import android.content.Intent
 import android.net.Uri
 import android.os.Build
 import android.provider.Settings
+import callsign.app.AfterRinging
 import callsign.app.PushAction
 import callsign.app.StopReason
 
@@ -52,10 +53,10 @@ public class CallNotifications(
     }
 
     /** It rings no longer, as `PushAction.StopRinging` says. */
-    public fun stop(callId: String, shows: PushAction.StopRinging.Shows): Unit = when (shows) {
-        is PushAction.StopRinging.MissedCall -> missed(callId, shows.name, shows.isContact)
-        is PushAction.StopRinging.Quiet -> quiet(callId, shows.reason)
-        is PushAction.StopRinging.None -> cancel(callId)
+    public fun stop(callId: String, shows: AfterRinging): Unit = when (shows) {
+        is AfterRinging.MissedCall -> missed(callId, shows.name, shows.isContact)
+        is AfterRinging.Quiet -> quiet(callId, shows.reason)
+        is AfterRinging.None -> cancel(callId)
     }
 
     public fun missed(callId: String, name: String, isContact: Boolean) {
@@ -120,26 +121,33 @@ public class CallNotifications(
         return Intent(Settings.ACTION_MANAGE_APP_USE_FULL_SCREEN_INTENT, Uri.fromParts("package", context.packageName, null))
     }
 
+    /** The words of a push that was not shown by Firebase: as the server fills them. */
     private fun sentenceOf(type: String, members: Map<String, String>): Pair<String, String>? {
         val person = members["displayName"].orEmpty()
         val device = members["name"].orEmpty()
         val client = members["userAgent"].orEmpty().ifEmpty { members["network"].orEmpty() }
-        val contacts = CallsignChannels.CONTACTS
-        val account = CallsignChannels.ACCOUNT
         return when (type) {
-            "newFriendRequested" -> contacts to context.getString(R.string.newFriendRequested, person)
-            "acceptFriendRequested" -> contacts to context.getString(R.string.acceptFriendRequested, person)
-            "device_added" -> account to context.getString(R.string.device_added, device)
-            "device_list_reset" -> account to context.getString(R.string.device_list_reset, device)
-            "device_push_lost" -> account to context.getString(R.string.device_push_lost, device)
-            "session_started" -> account to context.getString(R.string.session_started, client)
-            "session_ending" -> account to context.getString(R.string.session_ending)
-            "session_revoked" -> account to context.getString(R.string.session_revoked)
-            "sign_in_waiting" -> account to context.getString(R.string.sign_in_waiting, client)
-            "login_method_lost" -> account to context.getString(R.string.login_method_lost)
+            "newFriendRequested" -> ofContacts(R.string.newFriendRequested, person)
+            "acceptFriendRequested" -> ofContacts(R.string.acceptFriendRequested, person)
+            "device_added" -> ofAccount(R.string.device_added, device)
+            "device_list_reset" -> ofAccount(R.string.device_list_reset, device)
+            "device_push_lost" -> ofAccount(R.string.device_push_lost, device)
+            "session_started" ->
+                if (client.isEmpty()) ofAccount(R.string.session_started_unknown)
+                else ofAccount(R.string.session_started, client)
+            "session_ending" -> ofAccount(R.string.session_ending)
+            "session_revoked" -> ofAccount(R.string.session_revoked)
+            "sign_in_waiting" ->
+                if (client.isEmpty()) ofAccount(R.string.sign_in_waiting_unknown)
+                else ofAccount(R.string.sign_in_waiting, client)
+            "login_method_lost" -> ofAccount(R.string.login_method_lost)
             else -> null
         }
     }
+
+    private fun ofContacts(words: Int, name: String) = CallsignChannels.CONTACTS to context.getString(words, name)
+
+    private fun ofAccount(words: Int, vararg names: String) = CallsignChannels.ACCOUNT to context.getString(words, *names)
 
     private fun builder(channel: String, leadsTo: PendingIntent) = Notification.Builder(context, channel)
         .setSmallIcon(icon)

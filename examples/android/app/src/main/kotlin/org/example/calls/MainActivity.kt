@@ -14,7 +14,6 @@ import android.widget.LinearLayout
 import android.widget.TextView
 import callsign.app.CallsignException
 import callsign.app.CodeQuestion
-import callsign.app.ContactToAsk
 import callsign.app.OwnListState
 import callsign.app.WaitingSignIn
 import kotlinx.coroutines.CompletableDeferred
@@ -138,8 +137,8 @@ class MainActivity : Activity() {
 
     private suspend fun showAll() {
         val contacts = app.me.contacts
-        val link = EditText(this).apply { hint = "A person's link or number" }
-        val find = button("Find") { showFound("${link.text}") }
+        val link = EditText(this).apply { hint = "A person's link" }
+        val find = button("Find") { showFound("${link.text}".trim()) }
         val mine = button("My link") { link.setText(contacts.shareLink()) }
         val requests = contacts.requests().items.map { request ->
             button("Accept ${request.person.displayName}") {
@@ -161,17 +160,14 @@ class MainActivity : Activity() {
         show(*(asked + calls).toTypedArray(), link, find, mine, passkey, refresh())
     }
 
-    /** Says whose a link or number is, before that person hears of anything. A link that opened the app comes here, too. */
+    /** Says whose a link is, before that person hears of anything. A link that opened the app comes here, too. */
     private suspend fun showFound(scanned: String) {
-        val found = app.me.contacts.open(scanned)
-        val whose = when (found) {
-            is ContactToAsk.ByLink -> listOfNotNull(found.displayName, found.relation).joinToString("\n")
-            is ContactToAsk.ById -> "User ${found.userId}"
-        }
+        val owner = app.me.contacts.resolve(scanned)
         val ask = button("Ask for contact") {
-            found.request()
+            app.me.contacts.requestByLink(scanned)
             showContacts()
         }
+        val whose = listOfNotNull(owner.displayName, owner.relation).joinToString("\n")
         show(text(whose), ask, button("Not now") { showContacts() })
     }
 
