@@ -37,9 +37,12 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
   if (bundleId === undefined) return undefined
   const { content, eventId, expiresAtMs } = push
   const sealing = sealingOf(device)
-  // The same event to two devices would tell Apple that they have something to do with one another.
-  const id = sealing === undefined ? uuidOf(eventId) : randomUUID()
-  const common = { environment: apnsEnvironment, id }
+  const common = {
+    environment: apnsEnvironment,
+    // The same event to two devices would tell Apple that they have something to do with one another.
+    id: sealing === undefined ? uuidOf(eventId) : randomUUID(),
+    ...(content.kind === 'alert' ? {} : URGENT),
+  }
   if (content.kind === 'ring' && apnsVoipToken !== undefined) {
     return {
       ...common,
@@ -83,7 +86,7 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
     sealing === undefined
       ? { ...fcmNotification(content), data: fcmData(content.members) }
       : { data: { sealed: sealPush(sealing, content.members) } }
-  return { token, priority: 'high', ttlSeconds, ...form }
+  return { token, priority: 'high', ttlSeconds, ...(content.kind === 'alert' ? {} : URGENT), ...form }
 }
 
 /** Undefined for a device that Apple's and Google's servers may read the pushes of. */
@@ -152,6 +155,8 @@ function uuidOf(eventId: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
+/** Of a call's ringing. */
+const URGENT = { isUrgent: true } as const
 /** Names and values together; the JSON around them, which is counted here too, is not Google's. */
 const FCM_DATA_BYTES_MAX = 4_096
 /** A call to a phone without VoIP pushes: shown through a focus, and the app is woken to ring as it can. */

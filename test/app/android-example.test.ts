@@ -27,6 +27,16 @@ t.test('the page shows code of the example', async t => {
   t.match(strange[0], /^<dependency>/)
 })
 
+t.test('app, page and README name the package as Maven builds it', async t => {
+  const read = (path: string) => readFileSync(join(PROJECT_ROOT, path), 'utf8')
+  const [, group, version] =
+    /<groupId>(.*?)<.*?<version>(.*?)</s.exec(read('kotlin/callsign-app/pom.xml')) ?? []
+  t.equal(group, 'dev.callsign')
+  const coordinates = `${group}:callsign-app:${version}`
+  for (const named of [build, read('docs/android.md'), read('kotlin/README.md')]) t.match(named, coordinates)
+  t.match(flat(read('docs/android.md')), `<groupId>${group}</groupId>\n<artifactId>callsign-app</artifactId>`)
+})
+
 t.test('the classes that the manifest names are there', async t => {
   const named = [...manifest.matchAll(/android:name="\.(\w+)"/g)].map(([, name]) => name!)
   t.ok(named.length >= 7)

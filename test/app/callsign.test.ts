@@ -81,7 +81,7 @@ t.test('a link from before names the device list again', async t => {
   const { url, link } = await ann.me.contacts.shareLink()
   const renewed = await ann.me.contacts.renewLink(url)
   t.match([link, renewed], [/#.*l=/, /#.*l=/])
-  t.match(await ann.me.contacts.resolve(renewed), { relation: 'self', isNamed: true })
+  t.match(await ann.me.contacts.open(renewed), { relation: 'self', isNamed: true })
 })
 
 t.test('the badge counts a missed call', async t => {

@@ -108,8 +108,11 @@ async function startProviders(t: Test) {
       deviceOf: () => deviceWith(tokens),
       badgeOf: () => 3,
       isRinging: () => true,
+      onRingTaken: () => undefined,
       judgeToken: async () => {},
       setApnsEnvironment: async () => {},
+      wait: () => new Promise(() => undefined),
+      onTryFailed: () => undefined,
     })
     const notice = noticeOf(body)
     const outcome = await delivery.send({

@@ -30,10 +30,19 @@ export type PushAction =
       readonly callId: string
       readonly uuid: string
       readonly reason: 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
+      /** In place of what was shown while it rang. */
+      readonly shows: AfterRinging
     }
   /** Shown by the system, or by the app: `type` and members as docs/push.md has them. */
   | { readonly show: 'notice'; readonly type: string; readonly members: Readonly<Record<string, string>> }
   /** For another device of this phone's past, or shown before. */
+  | { readonly show: 'nothing' }
+
+type AfterRinging =
+  /** Where `isContact` is false they are a stranger, who may have any name: say so. */
+  | { readonly show: 'missed-call'; readonly name: string; readonly isContact: boolean }
+  /** A line without sound that is gone after 10 s: the user has answered or declined it on another device. */
+  | { readonly show: 'quiet'; readonly reason: 'answered_elsewhere' | 'declined_elsewhere' }
   | { readonly show: 'nothing' }
 
 /** A push's own members as texts: those of FCM are, and those of APNs stand beside `aps`. */
@@ -114,7 +123,20 @@ export function judgePush(
   if (isSeen) return { show: 'nothing' }
   if (type !== 'call_cancel') return { show: 'notice', type, members }
   const reason = members.reason as Extract<PushAction, { show: 'stop-ringing' }>['reason']
-  return { show: 'stop-ringing', callId, uuid: callUuid(callId), reason }
+  return {
+    show: 'stop-ringing',
+    callId,
+    uuid: callUuid(callId),
+    reason,
+    shows: afterRinging(reason, members),
+  }
+}
+
+function afterRinging(reason: string | undefined, members: PushMembers): AfterRinging {
+  if (reason === 'cancelled')
+    return { show: 'missed-call', name: members.callerName ?? '', isContact: isContactIn(members) }
+  if (reason === 'answered_elsewhere' || reason === 'declined_elsewhere') return { show: 'quiet', reason }
+  return { show: 'nothing' }
 }
 
 /** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */

@@ -25,6 +25,8 @@ export interface StompSocketOptions {
   readonly webSocket: WebSocketClass
   readonly url: string
   readonly accessToken: string
+  /** Of refusals; left out or empty: the server's own. */
+  readonly language?: string
   /** How often this side sends something, and how often the server is to. */
   readonly heartBeatMs: readonly [out: number, in_: number]
   readonly answerWithinMs: number
@@ -69,7 +71,7 @@ export class StompSocket {
   #resolveClosed: (close: StompClose) => void = () => {}
 
   constructor(options: StompSocketOptions) {
-    const { webSocket, url, accessToken, heartBeatMs, answerWithinMs } = options
+    const { webSocket, url, accessToken, language, heartBeatMs, answerWithinMs } = options
     this.#options = options
     this.closed = new Promise(resolve => {
       this.#resolveClosed = resolve
@@ -82,6 +84,7 @@ export class StompSocket {
           'accept-version': '1.2',
           host: url.split('/')[2]!,
           'heart-beat': heartBeatMs.join(),
+          ...(language && { 'accept-language': language }),
           Authorization: `Bearer ${accessToken}`,
         }),
       )

@@ -311,17 +311,19 @@ public class Callsign(
     /**
      * Says how to show a push: [members] are the `data` of an FCM message. Does not wait for the network where this device is
      * registered; the connection is made beside. A call that rings by it comes out of [ringing], too.
+     *
+     * @param wasLowered whether the message's `getPriority()` is no longer the high one of `getOriginalPriority()`.
      */
-    public suspend fun onPush(members: Map<String, String>): PushAction = operations.run {
+    public suspend fun onPush(members: Map<String, String>, wasLowered: Boolean = false): PushAction = operations.run {
         val begun = resumed() ?: return@run PushAction.Nothing
         begun.connection.connect()
         if (isOwnStart(members["type"], members["sessionId"])) return@run PushAction.Nothing
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
         if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
         val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
-        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen)
+        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen, wasLowered)
         when (action) {
-            is PushAction.Ringing -> invitationIn(members)?.let(begun.calls::onInvitation)
+            is PushAction.Ringing -> invitationIn(members, wasLowered)?.let(begun.calls::onInvitation)
             is PushAction.StopRinging -> begun.calls.onCancelled(action.callId, endingOf(action.reason.wireName))
             else -> Unit
         }
