@@ -155,7 +155,7 @@ function uuidOf(eventId: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
-/** Of a call's ringing. */
+/** For pushes that ring, or end a ringing. */
 const URGENT = { isUrgent: true } as const
 /** Names and values together; the JSON around them, which is counted here too, is not Google's. */
 const FCM_DATA_BYTES_MAX = 4_096

@@ -160,7 +160,7 @@ function devicesAfter(
   return devices.filter(({ deviceId }) => !replaced.has(deviceId)).length + pending.length + 1
 }
 
-/** What a push provider's answer says of a token. */
+/** A push provider's answer, as far as it is about a token. */
 export interface TokenVerdict {
   readonly name: PushTokenName
   readonly token: string
