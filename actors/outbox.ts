@@ -5,8 +5,8 @@
  * A message leaves the store when its outcome is known. After a crash before that, the next start sends it again with
  * its row's other messages. So a person may get a message twice, but no promised message is lost.
  *
- * During a provider's outage one message probes it, with growing pauses. The rest wait. Not so what rings: each ring is
- * tried by itself, every few seconds until it expires, and a row that it shares stays in the store until then.
+ * During a provider's outage one message probes it, with growing pauses. The rest wait. Rings don't: each is tried by
+ * itself, every few seconds until it expires, and a row that it shares stays in the store until then.
  */
 
 import { backOffMs } from '../src/back-off.ts'
@@ -56,7 +56,7 @@ class Outbox implements Actor<OutboxCommand> {
   readonly #held: WaitingMessage[] = []
   /** With the provider. */
   #underWay = 0
-  /** Of calls, and failed: how often each was tried. */
+  /** How often each failed message of a call was tried. */
   readonly #tries = new Map<WaitingMessage, number>()
   /** Outcomes that no write has taken yet. */
   #settlements: Settlement[] = []
@@ -175,11 +175,15 @@ class Outbox implements Actor<OutboxCommand> {
   /** When to try the message again; undefined for never: out of tries, or expired by then. */
   #nextTryMs(waiting: WaitingMessage, outcome: DeliveryOutcome | Skipped | TooLate): number | undefined {
     if (outcome.kind !== 'retry') return undefined
+    const { expiresAtMs } = waiting.message
+    const nowMs = this.#context.nowMs()
     const tries = this.#triesOf(waiting) + 1
-    const pauses = isOfCalls(this.#lane) ? CALL_PAUSES : USUAL_PAUSES
-    const untilMs = this.#context.nowMs() + pauseAfter(pauses, tries, outcome.afterMs)
-    const isOver = tries >= TRIES_MAX[this.#lane] || untilMs >= waiting.message.expiresAtMs
-    return isOver ? undefined : untilMs
+    const isCall = isOfCalls(this.#lane)
+    const pauseMs = pauseAfter(isCall ? CALL_PAUSES : USUAL_PAUSES, tries, outcome.afterMs)
+    // A phone that can still ring is tried, whenever its provider comes back.
+    const lastPauseMs = Math.max(expiresAtMs - nowMs - LAST_TRY_MS, LAST_TRY_MS)
+    const untilMs = nowMs + (isCall ? Math.min(pauseMs, lastPauseMs) : pauseMs)
+    return tries >= TRIES_MAX[this.#lane] || untilMs >= expiresAtMs ? undefined : untilMs
   }
 
   /** Runs also while messages are under way: after a failed write, only a pending timer has the actor built again. */
@@ -212,6 +216,8 @@ const PAUSE_MS_MAX = 3_600_000
 const USUAL_PAUSES: Pauses = { eachMs: [1_000, 4_000, 15_000, 60_000, 300_000], maxMs: PAUSE_MS_MAX }
 /** A ring lasts for a minute at most: a provider that asks for more is asked again all the same. */
 const CALL_PAUSES: Pauses = { eachMs: [1_000, 2_000, 4_000, 5_000], maxMs: 10_000 }
+/** Before a ring expires; closer to its end it is not worth ringing for. */
+const LAST_TRY_MS = 1_000
 const LOOK_AGAIN_MS = 60_000
 /** Pauses between probes. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }
@@ -224,7 +230,7 @@ const IN_FLIGHT_MAX: Record<Lane, number> = {
   apns: 128,
   fcm: 128,
   apple: 2,
-  // A silent provider keeps each for some seconds, while others come.
+  // A silent provider keeps each for some seconds.
   'apns-calls': 1_024,
   'fcm-calls': 1_024,
 }

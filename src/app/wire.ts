@@ -1473,6 +1473,8 @@ export interface PushTokens {
   readonly bundleId?: string
   /** Registration token of Firebase Cloud Messaging. */
   readonly fcmToken?: string
+  /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. Empty: sealed no more. */
+  readonly pushKey?: string
 }
 
 export interface PutDeviceListReply {

@@ -25,7 +25,7 @@ export interface ApnsPush {
   readonly collapseId?: string
   /** A UUID. A push that is tried twice has it twice. */
   readonly id: string
-  /** Of a call: given up soon, and after silence not tried again here, since who sends it has tried again by then. */
+  /** A call's push is given up soon, and not tried again here after silence: its sender has done that by then. */
   readonly isUrgent?: true
   /** Sent as its JSON and nothing more. */
   readonly payload: Readonly<Record<string, unknown>>
@@ -196,7 +196,7 @@ function answerOf({ failed: [failure] }: Awaited<Sending>): LinkAnswer {
   const { status, response, error } = failure
   if (typeof status !== 'number') return { kind: 'failed', reason: 'network' }
   const sinceMs = Number(response?.timestamp)
-  // Of this one the library puts words of its own in the place of Apple's reason.
+  // Here the library replaces Apple's reason by words of its own.
   const usual = status === 500 ? 'InternalServerError' : `http-${status}`
   return {
     kind: 'answered',

@@ -222,7 +222,7 @@ export class Delivery {
     if (verdict !== undefined) {
       const atMs = outcome.kind === 'token-gone' ? (outcome.sinceMs ?? sentAtMs) : sentAtMs
       const name = tokenNameOf(prepared)
-      // Most pushes are taken, by tokens that nobody doubted.
+      // Most pushes are taken, and most tokens are not in doubt.
       const isNews = verdict !== 'good' || device.push?.doubtedAtMs?.[name] !== undefined
       if (isNews) await judgeToken(userId, deviceId, { name, token: push.token, verdict, atMs })
     }

@@ -33,7 +33,7 @@ export interface FcmOptions {
 export interface FcmPush {
   readonly token: string
   readonly priority: 'high' | 'normal'
-  /** Of a call: given up soon. */
+  /** A call's push is given up soon. */
   readonly isUrgent?: true
   readonly ttlSeconds: number
   readonly collapseKey?: string
@@ -254,7 +254,7 @@ function outcomeOf(answer: Answer): DeliveryOutcome {
   const reason = reasonWord(fault.code, `http-${status}`)
   // A quota may belong to one device.
   if (status === 429) return { ...retryOf(answer, reason), isOfMessage: true }
-  // Of Apple's or a browser's credentials in the Firebase project, for which this device's app is registered.
+  // The Firebase project lacks the credentials of Apple or of browsers: this token is of such an app.
   if (fault.code === THIRD_PARTY) return { kind: 'retry', reason, isOfMessage: true }
   const isOurs = status === 401 || (status === 403 && fault.code !== 'SENDER_ID_MISMATCH')
   if (isOurs) return { kind: 'retry', reason, isOfAccount: true }

@@ -244,6 +244,7 @@ class Stage {
         this.tokens = this.tokens && pushTokensJudged(this.tokens, judged)
       },
       setApnsEnvironment: async () => {},
+      onRingTaken: () => undefined,
       wait: ms => new Promise<void>(resolve => this.#waits.push({ atMs: this.#atMs + ms, resolve })),
       onTryFailed: outcome => {
         if ('reason' in outcome) this.seen.push(`\`${outcome.kind}\`, \`${outcome.reason}\``)

@@ -195,6 +195,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     },
     isDevelopment,
     register: options.register ?? (log.isOpen ? log.register : count),
+    onSendingLost: () => undefined,
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
     onLoginChecked: () => undefined,

@@ -62,7 +62,7 @@ export async function startApplication(
     ...live,
     close() {
       media?.close()
-      application.close()
+      return application.close()
     },
   }
 }
@@ -157,6 +157,7 @@ function open(
       if (next === 'alert') metrics.ringsByAlert.inc()
       logger.warn({ event: 'not-delivered', channel: 'push', ...outcome, next })
     },
+    onSendingLost: cause => logger.error({ event: 'sending-thread-lost', cause }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

@@ -15,11 +15,10 @@ import { DeviceLists } from '../../api/devices/device-lists.ts'
 import { DeviceRegistration } from '../../api/devices/device-registration.ts'
 import { WRITES, type WriteDeps } from '../../api/operations.ts'
 import { operationRoutes } from '../../api/table/operation-routes.ts'
-import { ApnsSender } from '../../delivery/apns.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../delivery/delivery.ts'
-import { FcmSender } from '../../delivery/fcm.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
+import { SendingThread, type ThreadSettings } from '../../delivery/sending-thread.ts'
 import { SmsSender } from '../../delivery/sms.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
@@ -71,6 +70,7 @@ export interface WriterServing extends Serving {
   readonly onLoginChecked: (outcome: LoginCheckOutcome) => void
   /** A try of a ring has failed, and another follows at once. */
   readonly onTryFailed: DeliveryDeps['onTryFailed']
+  readonly onSendingLost: ThreadSettings['onLost']
   readonly onTokenReused: ApiDeps['onTokenReused']
 }
 
@@ -84,7 +84,7 @@ interface Writes {
   readonly expire: (countMax: number) => Promise<number>
   /** Forgets old counts. */
   readonly sweep: () => void
-  readonly close: () => void
+  readonly close: () => Promise<void>
 }
 
 /** The whole application API: the writer's. */
@@ -114,22 +114,22 @@ function openWrites(serving: WriterServing): Writes {
 
 type Senders = ReturnType<typeof openSenders>
 
-function openSenders({ config, nowMs }: WriterServing) {
+function openSenders({ config, nowMs, onSendingLost }: WriterServing) {
+  const { apns, fcm } = config
+  const isPushing = apns !== undefined || fcm !== undefined
+  const push = { ...(apns && { apns }), ...(fcm && { fcm }) }
+  const thread = isPushing ? new SendingThread({ push, onLost: onSendingLost }) : undefined
   const mail = config.mail && new MailSender(config.mail)
   const sms = config.sms && new SmsSender(config.sms)
-  const apns = config.apns && new ApnsSender({ ...config.apns, nowMs })
-  const fcm = config.fcm && new FcmSender({ ...config.fcm, nowMs })
   const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
-  const close = (): void => {
+  const close = async (): Promise<void> => {
     mail?.close()
-    apns?.close()
-    fcm?.close()
+    await thread?.close()
   }
   const byChannel = {
     ...(mail && { mail }),
     ...(sms && { sms }),
-    ...(apns && { apns }),
-    ...(fcm && { fcm }),
+    ...thread?.senders,
     ...(apple && { apple }),
   }
   return { byChannel, apple, close }

@@ -75,7 +75,9 @@ public class Callsign(
 ) {
     /**
      * @param server such as `https://call.example.org`.
-     * @param http the client of OkHttp, to share one with the app or to pin certificates.
+     * @param http the client of OkHttp, to share one with the app.
+     * @param tlsPins `sha256/` and base64 of SHA-256 of public keys: nothing is sent to the server unless its chain of certificates has
+     * one of them. Give two, one of them a spare.
      * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
      * @param onReset whether new keys of a contact that nothing known vouches for are asked about; a bot goes on.
      */
@@ -89,7 +91,8 @@ public class Callsign(
         clientVersion: String? = null,
         onReset: OnReset = OnReset.ASK,
         passkeys: PasskeyAuthenticator? = null,
-    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device, onReset, passkeys)
+        tlsPins: List<String> = emptyList(),
+    ) : this(Server(server, http, clientVersion, tlsPins = tlsPins), pins, storage, keysOf, device, onReset, passkeys)
 
     /** The parts of one signed-in user. */
     private class Active(
