@@ -83,7 +83,6 @@ for (const [size, viewport] of [
       await button(bob, 'Scan with the camera').click()
       await button(bob, 'Stop the camera').waitFor()
       t.ok(await isOn())
-      await look(bob, 'scan')
       await button(bob, 'Stop the camera').click()
       await bob.waitForFunction('!isCameraOn()')
 
@@ -97,7 +96,6 @@ for (const [size, viewport] of [
       await button(bob, 'Scan with the camera').click()
       await bob.locator('.attention').getByText('has shared a link with you').waitFor()
       t.notOk(await isOn())
-      await look(bob, 'opened')
       const [wide, inner] = (await widthsOf(bob)) as [number, number]
       t.ok(wide <= inner)
       await button(bob, 'Ask Ann').click()
@@ -143,11 +141,4 @@ async function userIdOf(page: Page): Promise<string> {
 /** Holds a code in front of the camera. */
 function show(page: Page, text: string): Promise<unknown> {
   return page.evaluate(`showCode(${JSON.stringify(encodeQR(text, 'raw', { ecc: 'medium', border: 4 }))})`)
-}
-
-/** Keeps what the page looks like, for the person who asks for it. */
-async function look(page: Page, name: string): Promise<void> {
-  const folder = process.env.SHOTS
-  if (folder !== undefined)
-    await page.screenshot({ path: `${folder}/${name}-${page.viewportSize()?.width}.png`, fullPage: true })
 }
