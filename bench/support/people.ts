@@ -235,10 +235,16 @@ function newDevice(
 
 /** As long as the providers make them. */
 function newPushTokens(provider: PushProvider, registeredAtMs: number): PushTokens {
-  if (provider === 'fcm') return { fcmToken: randomBytes(106).toString('base64url'), registeredAtMs }
+  if (provider === 'fcm')
+    return { fcmToken: randomBytes(106).toString('base64url'), registeredAtMs: { fcmToken: registeredAtMs } }
   const newToken = () => randomBytes(32).toString('hex')
   const bundleId = 'org.example.callsign'
-  return { apnsToken: newToken(), apnsVoipToken: newToken(), bundleId, registeredAtMs }
+  return {
+    apnsToken: newToken(),
+    apnsVoipToken: newToken(),
+    bundleId,
+    registeredAtMs: { apnsToken: registeredAtMs, apnsVoipToken: registeredAtMs },
+  }
 }
 
 /** As the server keeps one whose first use has been noted, before it is bound to a device. */

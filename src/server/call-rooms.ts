@@ -7,7 +7,7 @@ import type { ApiDeps, AskRoom } from '../api/deps.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Presence } from '../domain/devices/presence.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
@@ -35,7 +35,7 @@ export interface CallRoomsDeps {
   readonly admit?: ApiDeps['admit']
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
-  readonly metrics: Pick<Metrics, 'callCommands'>
+  readonly metrics: Pick<Metrics, 'callCommands' | 'loweredPushes'>
   /** See `CallRoomDeps`. */
   readonly mediaRoom?: CallRoomDeps['mediaRoom']
   /** Called with each decision; absent but in development. */
@@ -70,6 +70,7 @@ export class CallRooms {
         idsAs,
         monotonicMs,
         decisions: metrics.callCommands,
+        loweredPushes: metrics.loweredPushes,
         console: devConsole,
       }),
     )
@@ -103,6 +104,12 @@ export class CallRooms {
       const command: CallRequest = { kind: 'device-seen', by: { userId, deviceId } }
       this.of(String(callId)).tell({ kind: 'command', command })
     }
+  }
+
+  /** A push that rings at the user has been taken. */
+  readonly onRingTaken = (callId: CallId, userId: UserId): void => {
+    if (this.index.callsOf(userId).includes(callId))
+      this.of(String(callId)).tellControl({ kind: 'ring-taken', userId })
   }
 
   /** Goes ahead of other messages for the rooms of the user's calls. */

@@ -286,7 +286,12 @@ export async function newDevice(world: TestWorld, userId: UserId, push = true): 
     publicKeyIndex: 0,
     publicKeyHash: Buffer.from(world.randomBytes(64)).toString('base64'),
     ...(push
-      ? { push: { fcmToken: `token-${newId(world.randomBytes)}`, registeredAtMs: world.nowMs() } }
+      ? {
+          push: {
+            fcmToken: `token-${newId(world.randomBytes)}`,
+            registeredAtMs: { fcmToken: world.nowMs() },
+          },
+        }
       : {}),
     createdAtMs: world.nowMs(),
     lastSeenAtMs: world.nowMs(),

@@ -23,9 +23,16 @@ export interface PushTokens {
   readonly apnsEnvironment?: 'production' | 'development'
   readonly bundleId?: string
   readonly fcmToken?: string
-  /** When they were registered: a provider's word that a token is gone counts only if it is newer. */
-  readonly registeredAtMs: number
+  /** Base64 of 32 octets: what Apple and Google get is sealed with it, so that only the device can read it. */
+  readonly pushKey?: string
+  /** When the app last sent each token: a provider's word that one is gone counts only if it is newer. */
+  readonly registeredAtMs: TokenTimes
+  /** Since when no host of Apple's knows a token. It is tried on: the fault may be ours. */
+  readonly doubtedAtMs?: TokenTimes
 }
+
+/** Milliseconds since 1970. */
+export type TokenTimes = Readonly<Partial<Record<PushTokenName, number>>>
 
 /** Which of a device's tokens. */
 export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken'
@@ -153,12 +160,22 @@ function devicesAfter(
   return devices.filter(({ deviceId }) => !replaced.has(deviceId)).length + pending.length + 1
 }
 
+/** A push provider's answer, as far as it is about a token. */
+export interface TokenVerdict {
+  readonly name: PushTokenName
+  readonly token: string
+  /** `unknown`: no host of Apple's knows it. Tokens of another app or key look the same, so it is not gone at once. */
+  readonly verdict: 'good' | 'unknown' | 'gone'
+  /** Since when this is so, milliseconds since 1970. */
+  readonly atMs: number
+}
+
 /** Push tokens as a device sends them. An empty text takes the token back. */
-export type SentPushTokens = Omit<PushTokens, 'registeredAtMs'>
+export type SentPushTokens = Omit<PushTokens, 'registeredAtMs' | 'doubtedAtMs'>
 
 /**
  * A device's tokens after it sent some: what it left out stays, since apps learn of their tokens one at a time.
- * Undefined when no token is left.
+ * Undefined when nothing is left.
  */
 export function pushTokensAfter(
   before: PushTokens | undefined,
@@ -169,14 +186,40 @@ export function pushTokensAfter(
   if (given.length === 0) return before
   const merged = { ...before, ...Object.fromEntries(given) }
   const kept = Object.entries(merged).filter(([, value]) => value !== '')
-  const after: PushTokens = { ...Object.fromEntries(kept), registeredAtMs: nowMs }
-  return hasToken(after) ? after : undefined
+  const tokens = Object.fromEntries(kept) as SentPushTokens
+  const isSent = (name: PushTokenName) => sent[name] !== undefined
+  return pushTokensOf(
+    tokens,
+    name => (isSent(name) ? nowMs : before?.registeredAtMs[name]),
+    name => (isSent(name) ? undefined : before?.doubtedAtMs?.[name]),
+  )
 }
 
-/** The tokens but one; undefined when no other is left. */
+/** The tokens but one; undefined when nothing else is left. */
 export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens | undefined {
   const { [name]: _, ...others } = push
-  return hasToken(others) ? others : undefined
+  return pushTokensOf(
+    others,
+    each => push.registeredAtMs[each],
+    each => push.doubtedAtMs?.[each],
+  )
+}
+
+/** The tokens after a provider's answer about one, the same object where it changes nothing; undefined when nothing is left. */
+export function pushTokensJudged(push: PushTokens, judged: TokenVerdict): PushTokens | undefined {
+  const { name, token, verdict, atMs } = judged
+  const { [name]: registeredAtMs = 0 } = push.registeredAtMs
+  if (push[name] !== token || registeredAtMs >= atMs) return push
+  const { [name]: doubtedAtMs } = push.doubtedAtMs ?? {}
+  const isConfirmed = doubtedAtMs !== undefined && atMs - doubtedAtMs >= DOUBT_MS
+  if (verdict === 'gone' || (verdict === 'unknown' && isConfirmed)) return withoutToken(push, name)
+  if ((verdict === 'good') === (doubtedAtMs === undefined)) return push
+  const doubtMs = verdict === 'good' ? undefined : atMs
+  return pushTokensOf(
+    push,
+    each => push.registeredAtMs[each],
+    each => (each === name ? doubtMs : push.doubtedAtMs?.[each]),
+  )
 }
 
 /** The device's name for people. */
@@ -189,9 +232,31 @@ function isHex(name: string): boolean {
   return name === 'apnsToken' || name === 'apnsVoipToken'
 }
 
-function hasToken(push: PushTokens): boolean {
-  return PUSH_TOKEN_NAMES.some(name => push[name] !== undefined)
+type TimeOf = (name: PushTokenName) => number | undefined
+
+/**
+ * `sent` with the times of its tokens. Undefined when it has none, and no key: that stays for the token to come, whose pushes
+ * would else be open.
+ */
+function pushTokensOf(sent: SentPushTokens, registeredOf: TimeOf, doubtOf: TimeOf): PushTokens | undefined {
+  const names = PUSH_TOKEN_NAMES.filter(name => sent[name] !== undefined)
+  if (names.length === 0 && sent.pushKey === undefined) return undefined
+  const doubtedAtMs = timesOf(names, doubtOf)
+  const push = { ...sent, registeredAtMs: timesOf(names, registeredOf), doubtedAtMs }
+  const { doubtedAtMs: _, ...undoubted } = push
+  return Object.keys(doubtedAtMs).length === 0 ? undoubted : push
 }
 
+function timesOf(names: readonly PushTokenName[], timeOf: TimeOf): TokenTimes {
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const timeMs = timeOf(name)
+      return timeMs === undefined ? [] : [[name, timeMs]]
+    }),
+  )
+}
+
+/** A token that is unknown for so long is gone: an operator's mistake was mended by then. */
+const DOUBT_MS = 86_400_000
 /** Active devices of a user (contract 8); Signal has six. */
 export const DEVICES_MAX = 10

@@ -62,7 +62,7 @@ export async function startApplication(
     ...live,
     close() {
       media?.close()
-      application.close()
+      return application.close()
     },
   }
 }
@@ -140,6 +140,7 @@ function open(
     },
     askRoom: rooms.ask,
     callIndex: rooms.index,
+    onRingTaken: rooms.onRingTaken,
     admit: admitOf(config.application),
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onSmsStopped({ scope, name, untilMs }) {
@@ -151,6 +152,12 @@ function open(
       metrics.loginChecks.inc({ outcome: outcome.kind })
       if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
+    onTryFailed(outcome, next) {
+      metrics.deliveries.inc({ channel: 'push', outcome: outcome.kind })
+      if (next === 'alert') metrics.ringsByAlert.inc()
+      logger.warn({ event: 'not-delivered', channel: 'push', ...outcome, next })
+    },
+    onSendingLost: cause => logger.error({ event: 'sending-thread-lost', cause }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

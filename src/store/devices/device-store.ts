@@ -10,8 +10,9 @@ import type {
   PushLoss,
   PushTokenName,
   PushTokens,
+  TokenVerdict,
 } from '../../domain/devices/device.ts'
-import { PUSH_TOKEN_NAMES, withoutToken } from '../../domain/devices/device.ts'
+import { PUSH_TOKEN_NAMES, pushTokensJudged, withoutToken } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../../limits.ts'
@@ -158,21 +159,12 @@ export class DeviceStore {
     change.put(DEVICES, idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
   }
 
-  /**
-   * A token leads to no device any more, as its provider saw at `beforeMs`: it is dropped unless it was registered
-   * later. Left out, it is dropped in any case.
-   */
-  dropToken(
-    change: Change,
-    { userId, deviceId }: KeyOwner,
-    token: PushTokenName,
-    beforeMs: number | undefined,
-  ): void {
+  /** What a provider answered about a token counts, unless the device has sent the token anew since, or another. */
+  judgeToken(change: Change, { userId, deviceId }: KeyOwner, judged: TokenVerdict): void {
     const device = this.active(change, userId, deviceId)
-    const push = device?.push
-    if (device === undefined || push?.[token] === undefined) return
-    if (beforeMs !== undefined && push.registeredAtMs >= beforeMs) return
-    this.put(change, userId, withPush(device, withoutToken(push, token)))
+    if (device?.push === undefined) return
+    const after = pushTokensJudged(device.push, judged)
+    if (after !== device.push) this.put(change, userId, withPush(device, after))
   }
 
   /** Keeps which environment of APNs knows the device's tokens. */

@@ -25,15 +25,28 @@ import {
 } from '../engine/row-form.ts'
 import { type Relation, rowTable } from '../engine/table.ts'
 
+const TOKEN_TIMES = object({
+  apnsToken: optional(count),
+  apnsVoipToken: optional(count),
+  fcmToken: optional(count),
+})
 const PUSH = object({
   apnsToken: optional(text),
   apnsVoipToken: optional(text),
   apnsEnvironment: optional(oneOf('production', 'development')),
   bundleId: optional(text),
   fcmToken: optional(text),
-  registeredAtMs: count,
+  pushKey: optional(text),
+  registeredAtMs: TOKEN_TIMES,
+  doubtedAtMs: optional(TOKEN_TIMES),
 })
-const PUSH_SHAPES = [PUSH.shape('apnsToken', 'bundleId'), PUSH.shape('fcmToken')]
+const PUSH_SHAPES = [
+  PUSH.shape('apnsToken', 'bundleId'),
+  PUSH.shape('apnsToken', 'apnsVoipToken', 'bundleId'),
+  TOKEN_TIMES.shape('apnsToken', 'apnsVoipToken'),
+  PUSH.shape('fcmToken'),
+  TOKEN_TIMES.shape('fcmToken'),
+]
 const INFO = typed<DeviceInfo>(object({ platform: text }))
 const KEY_ALGORITHM = oneOf('P-256', 'RSA-2048')
 const DEVICE = object({

@@ -23,16 +23,48 @@ t.test('push tokens are renewed one at a time, taken back when empty, and moved 
   await api.world.advance(1_000)
   await put(ann.token, { apnsVoipToken: 'cd'.repeat(32) })
   const lowerCase = { ...apns, apnsToken: 'ab'.repeat(32) }
-  const registeredAtMs = api.world.nowMs()
-  t.same(tokensOf(first), { ...lowerCase, apnsVoipToken: 'cd'.repeat(32), registeredAtMs })
+  const nowMs = api.world.nowMs()
+  const alertMs = { apnsToken: nowMs - 1_000 }
+  t.same(tokensOf(first), {
+    ...lowerCase,
+    apnsVoipToken: 'cd'.repeat(32),
+    registeredAtMs: { ...alertMs, apnsVoipToken: nowMs },
+  })
   await put(ann.token, { apnsVoipToken: '', unknown: 'member' })
-  t.same(tokensOf(first), { ...lowerCase, registeredAtMs })
+  t.same(tokensOf(first), { ...lowerCase, registeredAtMs: alertMs })
   await put(other.token, { apnsToken: 'ab'.repeat(32), bundleId: 'com.example.app' })
   t.equal(tokensOf(first), undefined, 'the phone signs in as another device')
   t.equal(tokensOf(second)?.apnsToken, 'ab'.repeat(32))
   await api.world.advance(1_000)
   t.equal((await put(other.token, {})).status, 204)
-  t.same([tokensOf(second)?.apnsToken, tokensOf(second)?.registeredAtMs], ['ab'.repeat(32), registeredAtMs])
+  t.same(tokensOf(second)?.registeredAtMs, { apnsToken: nowMs }, 'a request without a token changes nothing')
+  await put(other.token, { apnsToken: 'AB'.repeat(32) })
+  t.same(tokensOf(second)?.registeredAtMs, { apnsToken: nowMs + 1_000 }, 'the same token sent anew')
+})
+
+t.test('the key of sealed pushes is kept with the tokens, and given to nobody', async t => {
+  const { api, ann, first } = await twoDevices(t)
+  const put = (body: object) => api.send('PUT /app/api/devices/current/push', { token: ann.token, body })
+  const pushKey = Buffer.alloc(32, 0xfb).toString('base64')
+  t.equal((await put({ pushKey })).status, 204)
+  t.equal((await put({ fcmToken: 'f' })).status, 204)
+  t.match(activeDevice(api, ann, first)?.push, { pushKey, fcmToken: 'f' })
+  for (const operation of ['GET /app/api/devices', 'GET /app/api/user', 'GET /app/api/user/export']) {
+    const { status, text } = await api.send(operation, { token: ann.token })
+    t.equal(status, 200, operation)
+    t.notMatch(text, pushKey)
+  }
+  for (const bad of [
+    pushKey.slice(1),
+    `${pushKey.slice(0, -2)}9=`,
+    'k'.repeat(44),
+    `${pushKey}${pushKey}`,
+    7,
+  ]) {
+    t.match(await put({ pushKey: bad }), { status: 422, body: { code: 'VALIDATION_FAILED' } }, `${bad}`)
+  }
+  await put({ pushKey: '' })
+  t.equal(activeDevice(api, ann, first)?.push?.pushKey, undefined)
 })
 
 t.test(

@@ -82,6 +82,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   retry: true,
   refused: true,
   'token-gone': true,
+  'token-unknown': true,
   skipped: true,
   'too-late': true,
 }
@@ -484,7 +485,9 @@ t.test('requests that are refused after a change, and work finished at a start',
   const [device] = world.database.view(view => stores.devices.activeDevicesOf(view, ann.userId))
   const owner = { userId: ann.userId, deviceId: device!.deviceId }
   await world.database.change(change => stores.devices.setApnsEnvironment(change, owner, 'production'))
-  await world.database.change(change => stores.devices.dropToken(change, owner, 'fcmToken', undefined))
+  const { fcmToken = '' } = device?.push ?? {}
+  const gone = { name: 'fcmToken', token: fcmToken, verdict: 'gone', atMs: world.nowMs() + 1 } as const
+  await world.database.change(change => stores.devices.judgeToken(change, owner, gone))
   await world.database.change(change => stores.inbox.renewEpochs(change))
   await befriend(dan, ann)
   const callId = await startCall(ann, dan)
@@ -542,6 +545,7 @@ t.test('the outbox', async () => {
     { kind: 'sent' },
     { kind: 'refused', reason: 'unknown' },
     { kind: 'token-gone', reason: 'unknown' },
+    { kind: 'token-unknown', reason: 'unknown' },
     { kind: 'skipped' },
     { kind: 'retry', reason: 'busy', isOfMessage: true },
   ]

@@ -1,14 +1,25 @@
 /** The tables of devices on a real store: active devices, owners of keys and push tokens, traces of erasure. */
 
 import t, { type Test } from 'tap'
-import type { Device, PendingDevice, PushTokenName, PushTokens } from '../../../src/domain/devices/device.ts'
+import type {
+  Device,
+  PendingDevice,
+  PushTokenName,
+  PushTokens,
+  TokenVerdict,
+} from '../../../src/domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { DeviceStore } from '../../../src/store/devices/device-store.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import type { View } from '../../../src/store/engine/store.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
-const PUSH = { apnsToken: 'aa', apnsVoipToken: 'bb', fcmToken: 'cc', registeredAtMs: 1_000 }
+const PUSH = {
+  apnsToken: 'aa',
+  apnsVoipToken: 'bb',
+  fcmToken: 'cc',
+  registeredAtMs: { apnsToken: 1_000, apnsVoipToken: 1_000, fcmToken: 1_000 },
+}
 
 function openDevices(t: Test) {
   const database = LmdbStore.open(t.testdir())
@@ -154,16 +165,23 @@ t.test('a push token that shows up on another device is gone from the first', as
   const { database, devices } = openDevices(t)
   await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   await database.change(change =>
-    devices.put(change, BOB, device(2, { fcmToken: 'cc', registeredAtMs: 2_000 })),
+    devices.put(change, BOB, device(2, { fcmToken: 'cc', registeredAtMs: { fcmToken: 2_000 } })),
   )
-  const { fcmToken: _, ...left } = PUSH
-  t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, left)
-  const others = { apnsToken: 'aa', apnsVoipToken: 'bb', registeredAtMs: 3_000 }
+  t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, {
+    apnsToken: 'aa',
+    apnsVoipToken: 'bb',
+    registeredAtMs: { apnsToken: 1_000, apnsVoipToken: 1_000 },
+  })
+  const others = {
+    apnsToken: 'aa',
+    apnsVoipToken: 'bb',
+    registeredAtMs: { apnsToken: 3_000, apnsVoipToken: 3_000 },
+  }
   await database.change(change => devices.put(change, BOB, device(3, others)))
   t.equal(database.view(view => devices.active(view, ANN, idOf(1)))?.push, undefined)
   t.same(database.view(view => devices.active(view, BOB, idOf(2)))?.push, {
     fcmToken: 'cc',
-    registeredAtMs: 2_000,
+    registeredAtMs: { fcmToken: 2_000 },
   })
   await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, PUSH, 'and back')
@@ -178,7 +196,7 @@ t.test('a token that its device gave up, or lost with it, is no takeover', async
   await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   await database.change(change => devices.put(change, ANN, device(1, { ...PUSH, apnsToken: 'dd' })))
   await database.change(change =>
-    devices.put(change, BOB, device(2, { apnsToken: 'aa', registeredAtMs: 2_000 })),
+    devices.put(change, BOB, device(2, { apnsToken: 'aa', registeredAtMs: { apnsToken: 2_000 } })),
   )
   t.equal(database.view(view => devices.active(view, ANN, idOf(1)))?.push?.apnsToken, 'dd')
   await database.change(change => devices.remove(change, ANN, idOf(1)), 2_000)
@@ -192,17 +210,22 @@ t.test('a token that its provider calls gone is dropped, unless it was registere
   const { database, devices } = openDevices(t)
   await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   const tokens = () => database.view(view => devices.active(view, ANN, idOf(1)))?.push
-  const dropToken = (id: number, token: PushTokenName, beforeMs: number | undefined) =>
-    database.change(change => devices.dropToken(change, { userId: ANN, deviceId: idOf(id) }, token, beforeMs))
-  await dropToken(1, 'apnsToken', 1_000)
-  t.same(tokens(), PUSH, 'registered at that moment')
-  await dropToken(1, 'apnsToken', 1_001)
+  const hear = (name: PushTokenName, token: string, verdict: TokenVerdict['verdict'], atMs: number, id = 1) =>
+    database.change(change =>
+      devices.judgeToken(change, { userId: ANN, deviceId: idOf(id) }, { name, token, verdict, atMs }),
+    )
+  await hear('apnsToken', 'aa', 'gone', 1_000)
+  await hear('apnsToken', 'of yesterday', 'gone', 1_001)
+  t.same(tokens(), PUSH, 'registered at that moment, or another token')
+  await hear('apnsToken', 'aa', 'gone', 1_001)
   t.same([tokens()?.apnsToken, tokens()?.apnsVoipToken], [undefined, 'bb'])
-  await dropToken(1, 'fcmToken', undefined)
-  await dropToken(1, 'fcmToken', undefined)
-  await dropToken(1, 'apnsVoipToken', undefined)
+  t.same(tokens()?.registeredAtMs, { apnsVoipToken: 1_000, fcmToken: 1_000 })
+  for (const _ of [1, 2]) await hear('fcmToken', 'cc', 'gone', 1_001)
+  await hear('apnsVoipToken', 'bb', 'unknown', 2_000)
+  t.same(tokens()?.doubtedAtMs, { apnsVoipToken: 2_000 })
+  await hear('apnsVoipToken', 'bb', 'unknown', 2_000 + 86_400_000)
   t.equal(tokens(), undefined, 'nothing remains of the last one')
-  await dropToken(9, 'apnsToken', undefined)
+  await hear('apnsToken', 'aa', 'gone', 2_000, 9)
   await database.change(change =>
     devices.setApnsEnvironment(change, { userId: ANN, deviceId: idOf(1) }, 'development'),
   )
@@ -247,7 +270,7 @@ t.test('erasure leaves nothing of one user and everything of the rest', async t 
     devices.finish(change, ANN, device(3))
     devices.remove(change, ANN, idOf(3))
     devices.begin(change, BOB, pending(5))
-    devices.finish(change, BOB, device(5, { apnsToken: 'ee', registeredAtMs: 1_000 }))
+    devices.finish(change, BOB, device(5, { apnsToken: 'ee', registeredAtMs: { apnsToken: 1_000 } }))
   }, 2_000)
   await database.change(change => devices.eraseOf(change, ANN))
   t.same(
