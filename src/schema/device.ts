@@ -21,7 +21,7 @@ function label(charactersMax: number, description: string) {
 export const BUNDLE_ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9.-]*$'
 /** APNs promises no length; its tokens have had 64 digits so far. Empty takes the token back. */
 const APNS_TOKEN_PATTERN = '^(?:[0-9a-fA-F]{64,200})?$'
-/** Of 32 octets, the bits beyond them zero. Empty takes the key back. */
+/** Canonical base64 of 32 octets. Empty takes the key back. */
 const PUSH_KEY_PATTERN = '^(?:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)?$'
 
 const SentPushTokens = Type.Object(

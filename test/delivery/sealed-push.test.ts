@@ -56,7 +56,7 @@ function deviceWith(tokens: PushTokens, deviceId: bigint, pushKey: string): Devi
   }
 }
 
-t.test('what is sealed here has the form of the vectors', async t => {
+t.test('the server seals in the form of the vectors', async t => {
   for (const { name, pushKey, deviceId, sealed, members } of opens) {
     const sealing = { pushKey, deviceId: BigInt(deviceId) as DeviceId }
     const [one, other] = [sealPush(sealing, members), sealPush(sealing, members)]

@@ -64,7 +64,7 @@ export class Pushes {
     this.#options = options
   }
 
-  /** What the device says of itself, with the key that its pushes are to be sealed with. */
+  /** The app's facts about the device, with the key for sealing its pushes. */
   async detailsFor(userId: string | undefined): Promise<DeviceDetails | undefined> {
     const { storage, device, sealedPushes } = this.#options
     if (sealedPushes === undefined || userId === undefined) return device
