@@ -11,6 +11,7 @@ import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush, FcmSender } from './fcm.ts'
+import { finishedApnsPush, finishedFcmPush } from './finished-push.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
 import type { DeliveryOutcome, Skipped } from './outcome.ts'
@@ -222,7 +223,7 @@ export class Delivery {
     if (verdict !== undefined) {
       const atMs = outcome.kind === 'token-gone' ? (outcome.sinceMs ?? sentAtMs) : sentAtMs
       const name = tokenNameOf(prepared)
-      // Most pushes are taken, by tokens that nobody doubted.
+      // Most pushes are taken, and most tokens are not in doubt.
       const isNews = verdict !== 'good' || device.push?.doubtedAtMs?.[name] !== undefined
       if (isNews) await judgeToken(userId, deviceId, { name, token: push.token, verdict, atMs })
     }
@@ -258,8 +259,11 @@ function shownOf({ provider, push }: Prepared): {
   headers: Readonly<Record<string, string>>
   payload: object
 } {
-  if (provider === 'apns') return { headers: apnsHeaders(push), payload: push.payload }
-  const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = push
+  if (provider === 'apns') {
+    const finished = finishedApnsPush(push)
+    return { headers: apnsHeaders(finished), payload: finished.payload }
+  }
+  const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = finishedFcmPush(push)
   return { headers: { priority, ttl: `${ttlSeconds}s` }, payload }
 }
 

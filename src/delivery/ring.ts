@@ -1,6 +1,6 @@
 /**
- * The pace of a ring (contract 6): whoever calls waits for it, so a push without a good answer is tried once more after
- * a second, beside the first where that one is silent.
+ * The pace of a ring (contract 6): the caller waits for it, so a push without a good answer is tried once more after a
+ * second, beside the first where that one is silent.
  */
 
 import type { DeliveryOutcome } from './outcome.ts'
@@ -12,8 +12,8 @@ export type Wait = (ms: number) => Promise<unknown>
 export type Tried = DeliveryOutcome | undefined
 
 /**
- * Resolves with the first outcome that a second try would not better, else with the last. `onAgain` hears of an outcome
- * in the place of which another is reported. Rejects as `send` does.
+ * Resolves with the first outcome that a second try would not better, else with the last. `onAgain` hears of the other
+ * outcome. Rejects as `send` does.
  */
 export function tryTwice(
   send: () => Promise<Tried>,

@@ -118,6 +118,19 @@ t.test('a refusal in a listener comes as an error', async t => {
   t.match(await told, { code: 'CALL_NOT_ACTIVE' })
 })
 
+t.test('refusals by HTTP and by STOMP have their sentences in the app’s language', async t => {
+  const [ann] = (await newFriends(t, 1)) as [AppPerson]
+  await ann.me.close()
+  const me = new Callsign({ ...ann.options, language: 'de-AT' })
+  t.teardown(() => me.close())
+  const ready = me.once('ready')
+  await me.resume()
+  const sentenceOf = (act: Promise<unknown>) => act.catch(({ sentence }) => sentence)
+  t.equal(await sentenceOf(me.join('1')), 'Dieser Anruf wurde nicht gefunden.')
+  await ready
+  t.equal(await sentenceOf(me.send('/app/nowhere', {})), 'Nicht gefunden.')
+})
+
 t.test('an app hears of sign-ins elsewhere, lists them, and ends them; its own is no news', async t => {
   const [ann] = (await newFriends(t, 1)) as [AppPerson]
   const signInElsewhere = async () => {

@@ -2,8 +2,11 @@
 
 import { sha256 } from '#primitives'
 import { Recent } from '../../recent.ts'
+import type { CallsignOptions } from '../callsign-options.ts'
+import type { DeviceDetails, RegisteredDevice } from '../devices/device-registration.ts'
 import type { Server } from '../session/server.ts'
 import { type Invitation, ringsForMs } from './ringing.ts'
+import { makePushKey, openPush, pushKeyOf } from './sealed-push.ts'
 
 /** `uuid` is CallKit's name of the call, the same for each push and message of it. */
 interface CallShown {
@@ -52,22 +55,48 @@ export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMem
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
 }
 
-/** Remembers pushes, so that each is shown once. */
+/** Opens pushes, and remembers them, so that each is shown once. */
 export class Pushes {
   readonly #seen = new Recent<string, true>(SEEN_MAX)
+  readonly #options: Pick<CallsignOptions, 'storage' | 'device' | 'sealedPushes'>
+
+  constructor(options: Pick<CallsignOptions, 'storage' | 'device' | 'sealedPushes'>) {
+    this.#options = options
+  }
+
+  /** The app's facts about the device, with the key for sealing its pushes. */
+  async detailsFor(userId: string | undefined): Promise<DeviceDetails | undefined> {
+    const { storage, device, sealedPushes } = this.#options
+    if (sealedPushes === undefined || userId === undefined) return device
+    const pushKey = sealedPushes ? await makePushKey(storage, userId) : ''
+    return { ...device, push: { ...device?.push, pushKey } }
+  }
 
   /** Undefined for a push that is for another device of this phone's past. */
-  judge(
+  async judge(
     payload: Readonly<Record<string, unknown>>,
-    deviceId: string,
+    device: Pick<RegisteredDevice, 'userId' | 'deviceId'>,
     server: Pick<Server, 'nowMs' | 'isTimeKnown'>,
-  ): { readonly action: PushAction; readonly members: PushMembers } | undefined {
-    const members = pushMembers(payload)
-    if (isOfOtherDevice(members, deviceId)) return undefined
+  ): Promise<{ readonly action: PushAction; readonly members: PushMembers } | undefined> {
+    const opened = await this.#open(payload, device)
+    if (opened === undefined) return undefined
+    const members = pushMembers(opened)
+    if (isOfOtherDevice(members, device.deviceId)) return undefined
     const { eventId = '' } = members
     const action = judgePush(members, this.#seen.has(eventId), server)
     this.#seen.set(eventId, true)
     return { action, members }
+  }
+
+  /** A push that is not sealed is taken, too: it was on its way when the server got the key. */
+  async #open(
+    payload: Readonly<Record<string, unknown>>,
+    { userId, deviceId }: Pick<RegisteredDevice, 'userId' | 'deviceId'>,
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const { sealed } = payload
+    if (typeof sealed !== 'string') return payload
+    const pushKey = await pushKeyOf(this.#options.storage, userId)
+    return pushKey === undefined ? undefined : openPush(pushKey, deviceId, sealed)
   }
 }
 

@@ -141,7 +141,7 @@ export class StompSocket {
     if (this.#stage === 'over') return
     if (this.#stage === 'connected') this.#allowSilence(this.#silenceMs)
     // A lone line end is a heart-beat. Bodies that are no text come in binary messages; an app has no use for them.
-    const text = this.#sendsOctets && data instanceof ArrayBuffer ? textOf(data) : data
+    const text = this.#sendsOctets && data instanceof ArrayBuffer ? textOf(new Uint8Array(data)) : data
     if (typeof text !== 'string' || text === '\n') return
     try {
       if (text.length > MESSAGE_CHARS_MAX)
@@ -243,8 +243,8 @@ function problemIn({ headers, body }: StompFrame): CallsignError {
 }
 
 /** Hermes has no TextDecoder. Undefined for octets that are no text. */
-function textOf(octets: ArrayBuffer): string | undefined {
-  const escaped = Array.from(new Uint8Array(octets), octet => `%${octet.toString(16).padStart(2, '0')}`)
+export function textOf(octets: Uint8Array): string | undefined {
+  const escaped = Array.from(octets, octet => `%${octet.toString(16).padStart(2, '0')}`)
   try {
     return decodeURIComponent(escaped.join(''))
   } catch {

@@ -36,6 +36,7 @@ const PUSH = object({
   apnsEnvironment: optional(oneOf('production', 'development')),
   bundleId: optional(text),
   fcmToken: optional(text),
+  pushKey: optional(text),
   registeredAtMs: TOKEN_TIMES,
   doubtedAtMs: optional(TOKEN_TIMES),
 })
