@@ -204,9 +204,10 @@ export class Delivery {
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
     const device = deviceOf(userId, deviceId, notice.kind)
     const push = device?.push ?? lastTokens
-    if (device === undefined || push === undefined) return device
+    const isByAlert = this.#byAlert.has(message)
+    if (device === undefined || push === undefined || (push === device.push && !isByAlert)) return device
     const { apnsVoipToken: _, ...withoutVoip } = push
-    return { ...device, push: this.#byAlert.has(message) ? withoutVoip : push }
+    return { ...device, push: isByAlert ? withoutVoip : push }
   }
 
   async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {
