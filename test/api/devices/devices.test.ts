@@ -42,7 +42,7 @@ t.test('push tokens are renewed one at a time, taken back when empty, and moved 
   t.same(tokensOf(second)?.registeredAtMs, { apnsToken: nowMs + 1_000 }, 'the same token sent anew')
 })
 
-t.test('the key of sealed pushes is kept with the tokens, and given to nobody', async t => {
+t.test('the key of sealed pushes is kept with the tokens, and never given out', async t => {
   const { api, ann, first } = await twoDevices(t)
   const put = (body: object) => api.send('PUT /app/api/devices/current/push', { token: ann.token, body })
   const pushKey = Buffer.alloc(32, 0xfb).toString('base64')
