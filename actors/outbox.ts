@@ -1,5 +1,5 @@
 /**
- * The outbox of one lane (mail, sms, apns, fcm, apple): sends the messages waiting in the store, some at a time. A
+ * The outbox of one lane (mail, sms, apns, fcm, webpush, apple): sends the messages waiting in the store, some at a time. A
  * failed one is sent again later, never after it has expired. The mailbox only carries wake-ups.
  *
  * A message leaves the store when its outcome is known. After a crash before that, the next start sends it again with
@@ -181,6 +181,16 @@ const PROBES = { firstMs: 1_000, maxMs: 60_000 }
 /** All wake-ups say the same, so a few are enough. */
 const MAILBOX_MESSAGES_MAX = 64
 /** Messages in flight at a sender; for mail, its pool of connections. */
-const IN_FLIGHT_MAX: Record<Lane, number> = { mail: 5, sms: 16, apns: 128, fcm: 128, apple: 2 }
-/** Contract 6: four tries for a push. Other messages expire long before their last try. */
-const TRIES_MAX: Record<Lane, number> = { mail: 1_000, sms: 1_000, apns: 4, fcm: 4, apple: 10_000 }
+const IN_FLIGHT_MAX: Record<Lane, number> = { mail: 5, sms: 16, apns: 128, fcm: 128, webpush: 128, apple: 2 }
+/**
+ * Contract 6: four tries for a push. Other messages expire long before their last try, as do pushes to browsers: with the
+ * push services of many makers in one lane, no outage of one makes the others wait.
+ */
+const TRIES_MAX: Record<Lane, number> = {
+  mail: 1_000,
+  sms: 1_000,
+  apns: 4,
+  fcm: 4,
+  webpush: 1_000,
+  apple: 10_000,
+}

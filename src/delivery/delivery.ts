@@ -6,7 +6,7 @@
 import type { Device, TokenVerdict } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Notice } from '../domain/messages/notice.ts'
-import type { OutboxMessage } from '../domain/messages/outbox-message.ts'
+import type { OutboxMessage, PushProvider } from '../domain/messages/outbox-message.ts'
 import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
@@ -18,12 +18,15 @@ import { apnsPushOf, fcmPushOf, type Push } from './push.ts'
 import { pushContentOf } from './push-content.ts'
 import type { SmsSender } from './sms.ts'
 import { chooseLanguage, type Language } from './texts.ts'
+import type { WebPush, WebPushSender } from './web-push.ts'
+import { webPushOf } from './web-push-content.ts'
 
 export interface Senders {
   readonly mail?: Pick<MailSender, 'send'>
   readonly sms?: Pick<SmsSender, 'send'>
   readonly apns?: Pick<ApnsSender, 'send'>
   readonly fcm?: Pick<FcmSender, 'send'>
+  readonly webPush?: Pick<WebPushSender, 'send'>
   /** Has Apple forget a consent. */
   readonly apple?: {
     revoke(refreshToken: string, clientId: string): Promise<'revoked' | 'retry' | 'refused'>
@@ -70,7 +73,7 @@ export type Rendered =
       readonly kind: string
       readonly userId: UserId
       readonly deviceId: DeviceId
-      readonly provider: 'apns' | 'fcm'
+      readonly provider: PushProvider
       readonly headers: Readonly<Record<string, string>>
       readonly payload: object
     }
@@ -139,7 +142,11 @@ export class Delivery {
     const apns = apnsPushOf(device, push, this.#deps.bundleId)
     if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
     const fcm = fcmPushOf(device, push, this.#deps.nowMs())
-    return fcm && this.#pushByFcm(message, content.members.type, fcm)
+    if (fcm !== undefined) return this.#pushByFcm(message, content.members.type, fcm)
+    const { letters } = this.#deps
+    const { appName, language } = letters
+    const web = webPushOf(device, push, { appName, language, nowMs: this.#deps.nowMs() })
+    return web && this.#pushToBrowser(message, content.members.type, web)
   }
 
   /** The device, unless it is removed or its news is stale: no phone rings for a call that has ended. */
@@ -200,6 +207,27 @@ export class Delivery {
     const outcome = (await this.#deps.senders.fcm?.send(push)) ?? SENT
     if (outcome.kind === 'token-gone') {
       await this.#dropToken(message, 'fcmToken', token, outcome.sinceMs ?? sentAtMs)
+    }
+    return outcome
+  }
+
+  async #pushToBrowser(message: PushMessage, kind: string, push: WebPush): Promise<DeliveryOutcome> {
+    const { userId, deviceId } = message
+    const { subscription, urgency, ttlSeconds, topic, payload } = push
+    const headers = { urgency, ttl: String(ttlSeconds), ...(topic === undefined ? {} : { topic }) }
+    this.#deps.onRendered?.({
+      channel: 'push',
+      kind,
+      userId,
+      deviceId,
+      provider: 'webpush',
+      headers,
+      payload,
+    })
+    const sentAtMs = this.#deps.nowMs()
+    const outcome = (await this.#deps.senders.webPush?.send(push)) ?? SENT
+    if (outcome.kind === 'token-gone') {
+      await this.#dropToken(message, 'webPush', subscription.endpoint, outcome.sinceMs ?? sentAtMs)
     }
     return outcome
   }

@@ -91,6 +91,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     de: 'Eine andere Geräteliste ist die neueste',
   },
   SESSION_HAS_DEVICE: { vi: 'Phiên của thiết bị khác', de: 'Sitzung eines anderen Geräts' },
+  PUSH_ENDPOINT_REFUSED: { vi: 'Dịch vụ đẩy không được biết', de: 'Unbekannter Push-Dienst' },
   KEY_IN_USE: { vi: 'Khóa của người dùng khác', de: 'Schlüssel einer anderen Person' },
   USER_NOT_FOUND: { vi: 'Không có người dùng này', de: 'Niemand gefunden' },
   SHARE_TOKEN_NOT_FOUND: { vi: 'Không có liên kết chia sẻ này', de: 'Kein solcher Einladungslink' },

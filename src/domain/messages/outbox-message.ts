@@ -71,10 +71,10 @@ export type OutboxMessage =
 /** The ways by which a message leaves. */
 export type Channel = OutboxMessage['channel']
 
-export type PushProvider = 'apns' | 'fcm'
+export type PushProvider = 'apns' | 'fcm' | 'webpush'
 
 /** Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. */
-export const LANES = ['mail', 'sms', 'apns', 'fcm', 'apple'] as const
+export const LANES = ['mail', 'sms', 'apns', 'fcm', 'webpush', 'apple'] as const
 
 export type Lane = (typeof LANES)[number]
 
@@ -83,5 +83,5 @@ export function laneOf(message: OutboxMessage): Lane {
 }
 
 export function channelOf(lane: Lane): Channel {
-  return lane === 'apns' || lane === 'fcm' ? 'push' : lane
+  return lane === 'apns' || lane === 'fcm' || lane === 'webpush' ? 'push' : lane
 }

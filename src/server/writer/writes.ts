@@ -20,10 +20,12 @@ import { FcmSender } from '../../delivery/fcm.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
 import { SmsSender } from '../../delivery/sms.ts'
+import { WebPushSender } from '../../delivery/web-push.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { developmentRelay } from '../../domain/calls/turn.ts'
 import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
+import { isPushEndpoint } from '../../domain/devices/web-push.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { isForAnyDevice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
@@ -44,6 +46,7 @@ import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
+import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
 
 export interface WriterServing extends Serving {
@@ -113,20 +116,29 @@ function openSenders({ config, nowMs }: WriterServing) {
   const sms = config.sms && new SmsSender(config.sms)
   const apns = config.apns && new ApnsSender({ ...config.apns, nowMs })
   const fcm = config.fcm && new FcmSender({ ...config.fcm, nowMs })
+  const webPush = openWebPush(config)
   const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
   const close = (): void => {
     mail?.close()
     apns?.close()
     fcm?.close()
+    webPush?.close()
   }
   const byChannel = {
     ...(mail && { mail }),
     ...(sms && { sms }),
     ...(apns && { apns }),
     ...(fcm && { fcm }),
+    ...(webPush && { webPush }),
     ...(apple && { apple }),
   }
   return { byChannel, apple, close }
+}
+
+function openWebPush({ vapidKey, vapidContact, webPushHosts }: ApplicationConfig): WebPushSender | undefined {
+  if (vapidKey === undefined || vapidContact === undefined) return undefined
+  const isAllowed = (endpoint: string) => isPushEndpoint(endpoint, webPushHosts)
+  return new WebPushSender({ privateKey: vapidKey, contact: vapidContact, isAllowed })
 }
 
 /** Undefined where no rate counts; its counts end all the same. */
@@ -181,6 +193,7 @@ function operationDeps(
     ...accounts,
     idsAs: config.idsAs,
     deepLinkScheme: config.deepLinkScheme,
+    webPushHosts: config.webPushHosts,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),

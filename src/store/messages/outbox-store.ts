@@ -125,9 +125,9 @@ function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, Out
 }
 
 /** First byte of the keys. */
-const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, fcm: 5 }
+const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, fcm: 5, webpush: 8 }
 /** The most messages that are sent again after a crash. */
-const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }
+const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, webpush: 16, apple: 1 }
 /** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17
 /** Owns the rows that a change still adds messages to. */
