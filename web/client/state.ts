@@ -17,6 +17,7 @@ import type {
   User,
   WaitingSignIn,
 } from '../../src/app/app.ts'
+import type { WebPushState } from '../../src/app/push/web-push.ts'
 import { personName } from './names.ts'
 import { sentenceOf } from './sentences.ts'
 
@@ -56,6 +57,8 @@ export interface State {
   /** Whether this page can make and use passkeys: `elsewhere` at the server's domain alone. */
   readonly passkeysHere: 'on' | 'off' | 'elsewhere'
   readonly passkeys: readonly LoginMethod[]
+  /** Whether calls ring when this page is closed. */
+  readonly closedRings: WebPushState
   /** An operation waits for a proof of who the user is. */
   readonly proof: ProofAsked | undefined
   /** Where the user is signed in, the newest first. */
@@ -204,6 +207,7 @@ export const SIGNED_OUT: State = {
   restriction: undefined,
   passkeysHere: 'off',
   passkeys: [],
+  closedRings: 'unsupported',
   proof: undefined,
   sessions: [],
   asking: [],
