@@ -34,6 +34,10 @@ export type CallRoomMessage =
   | CallCommandMessage
   /** The timer's time has come. */
   | { readonly kind: 'deadline' }
+  /** Some callee may have been out of reach for so long that those in the call are told. */
+  | { readonly kind: 'unreached-due' }
+  /** A push that rings at the user was taken. */
+  | { readonly kind: 'ring-taken'; readonly userId: UserId }
   /** The user blocked the inviter, which declines the invitation. */
   | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
   /** The user deleted the account, which declines every invitation of theirs. */
@@ -209,6 +213,8 @@ export type OutboxCommand =
       readonly waiting: WaitingMessage
       readonly outcome: DeliveryOutcome | Skipped
     }
+  /** It is time for another try of something of a call. */
+  | { readonly kind: 'again'; readonly waiting: WaitingMessage }
 
 // Front desk: at the writer, one for each front.
 

@@ -15,12 +15,10 @@
 import {
   type Call,
   type CallDeviceRef,
-  isJoined,
   isOver,
   joinedDevices,
   joinedOn,
   nextVersionOf,
-  participantOf,
 } from '../../src/domain/calls/call.ts'
 import { withPresence } from '../../src/domain/calls/call-attendance.ts'
 import {
@@ -38,14 +36,12 @@ import {
 } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../src/domain/calls/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../../src/domain/calls/call-decision.ts'
-import { effectsOf, rungBy } from '../../src/domain/calls/call-effect.ts'
+import { effectsOf } from '../../src/domain/calls/call-effect.ts'
 
 import { ended } from '../../src/domain/calls/call-settlement.ts'
 import type { LiveCalls } from '../../src/domain/calls/live-calls.ts'
-import type { RingRates } from '../../src/domain/calls/unanswered-rings.ts'
 import type { Presence } from '../../src/domain/devices/presence.ts'
 import { type CallId, parseUint64 } from '../../src/domain/ids.ts'
-import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
 import type { IdForm } from '../../src/schema/json.ts'
@@ -57,24 +53,21 @@ import type {
   CallSubscribeMessage,
   MediaRoomMessage,
 } from '../messages.ts'
+import { type CallRates, countKeys, countRings } from './call-rates.ts'
 import { CallWatchers } from './call-watchers.ts'
 import { answerAdmitted, asAdmitted, MediaLink } from './media-link.ts'
+import { UnreachedCallees } from './unreached-callees.ts'
 
-export interface CallRoomDeps {
+export interface CallRoomDeps extends CallRates {
   readonly store: Pick<CallStore, 'open' | 'apply' | 'confirm'>
   readonly index: Pick<LiveCalls, 'put' | 'forget'>
   readonly facts: Pick<CallFactsReader, 'read'>
   readonly presence: Presence
   /** The HTTP reply to a command, as text, to be kept. */
   readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
-  /** Left out where rates are not limited. */
-  readonly rings?: RingRates
-  /** By user and device; left out likewise. */
-  readonly keyRates?: Pick<RateBuckets, 'take'>
   /** 22 base64url characters, of no other event. */
   readonly newEventId: () => string
   readonly idsAs: IdForm
-  readonly monotonicMs: () => number
   /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
   readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
   /** Counts decisions once they are durable, by command. */
@@ -113,6 +106,7 @@ export function resumeCalls(
 interface CallLife {
   /** The wall clock less the monotonic clock, milliseconds. */
   readonly clockOffsetMs: number
+  readonly unreached: UnreachedCallees
   /** Made by the first subscription. */
   watchers?: CallWatchers
   /** The actor object that has the call now. */
@@ -142,7 +136,10 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#lives = lives
     this.#media = deps.mediaRoom && new MediaLink(deps.mediaRoom(String(callId)), context, deps.monotonicMs)
     const call = deps.store.open(callId)
-    this.#life = lives.get(callId) ?? { clockOffsetMs: context.nowMs() - deps.monotonicMs() }
+    this.#life = lives.get(callId) ?? {
+      clockOffsetMs: context.nowMs() - deps.monotonicMs(),
+      unreached: new UnreachedCallees(deps.presence),
+    }
     this.#life.room = this
     if (call === undefined || isOver(call)) {
       // A start that failed leaves nothing behind.
@@ -154,6 +151,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#call = this.#recovered(call)
     deps.index.put(this.#call)
     this.#setTimer()
+    this.#setUnreachedTimer()
     this.#tellMore()
     this.#media?.tell(this.#call)
   }
@@ -164,6 +162,10 @@ class CallRoom implements Actor<CallRoomMessage> {
         return this.#onCommand(message)
       case 'deadline':
         return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
+      case 'unreached-due':
+        return this.#onUnreachedDue()
+      case 'ring-taken':
+        return this.#life.unreached.noteReached(message.userId)
       case 'inviter-blocked':
       case 'account-ended':
       case 'media-lost':
@@ -190,13 +192,14 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #onCommand({ command, idempotent, reply }: CallCommandMessage): void {
-    const tooOften = this.#countKeys(command)
+    const tooOften = countKeys(this.#deps, command)
     if (tooOften !== undefined) return this.#refuse(tooOften, reply)
+    if (command.kind === 'device-online') this.#life.unreached.noteReached(command.by.userId)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
     const facts = WITH_FACTS.has(command.kind) ? this.#deps.facts.read(command, this.#callId) : NO_FACTS
     const decision = decide(this.#call, timed, facts)
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
-    const refusal = this.#refusalOfEnding(decision) ?? this.#countRings(decision, timed)
+    const refusal = this.#refusalOfEnding(decision) ?? countRings(this.#deps, this.#call, decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
     const kept = idempotent && {
       request: idempotent,
@@ -213,6 +216,21 @@ class CallRoom implements Actor<CallRoomMessage> {
     const decision = decide(this.#call, occurrence)
     assert(decision.kind === 'accepted', 'only requests are refused')
     this.#carryOut(decision, occurrence, undefined, undefined)
+  }
+
+  /** Tells those in the call. It changes nothing, so nothing is written. */
+  #onUnreachedDue(): void {
+    const call = this.#call
+    if (call === undefined) return this.#context.stop()
+    const nowMs = this.#nowMs()
+    const { callId, version } = call
+    const effects = this.#life.unreached.takeDue(call, nowMs).map(userId => {
+      const event = { kind: 'participant_unreachable' as const, callId, version, userId }
+      return { kind: 'topic' as const, event }
+    })
+    this.#setUnreachedTimer()
+    // In its turn: what watchers are to hear before it may not be durable yet.
+    this.#context.commit(NOTHING_TO_WRITE, () => this.#tell(call, effects, nowMs))
   }
 
   /** False for news of a room that the call has left since. */
@@ -233,6 +251,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     // An ended call keeps its people and its room until the end is durable: else they might be in two.
     if (call !== before && !isOver(call)) this.#deps.index.put(call)
     this.#setTimer()
+    this.#life.unreached.noteRung(before, call)
+    this.#setUnreachedTimer()
     const isChanged = call.version !== before?.version || (call !== before && !isHint(command))
     const isWritten = kept !== undefined || isChanged
     // A decision without a write waits for earlier writes, too: it may report their outcome.
@@ -292,6 +312,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (!isOver(call)) return
     this.#deps.index.forget(this.#callId)
     this.#context.cancelTimer(TIMER)
+    this.#context.cancelTimer(UNREACHED_TIMER)
     this.#media?.answerAll()
     this.#lives.delete(this.#callId)
   }
@@ -352,36 +373,19 @@ class CallRoom implements Actor<CallRoomMessage> {
     return isConnected ? withPresence(call, by, true, nowMs) : call
   }
 
-  /** Counts what hands out keys, over HTTP and STOMP alike. */
-  #countKeys({ kind, by }: CallRequest): CallRefused | undefined {
-    const { keyRates, monotonicMs } = this.#deps
-    if (keyRates === undefined || (kind !== 'keys' && kind !== 'invite')) return undefined
-    const missingMs = keyRates.take(`${by.userId} ${by.deviceId}`, monotonicMs())
-    return missingMs > 0 ? keysTooOften(missingMs) : undefined
-  }
-
-  /** Refuses to ring a user who has not answered lately; else counts the rings, and forgets answered ones. */
-  #countRings(decision: CallAccepted, command: DeviceCommand): CallRefused | undefined {
-    const { rings } = this.#deps
-    if (rings === undefined) return undefined
-    const { by, nowMs } = command
-    const rung = [...rungBy(this.#call, decision)]
-    const missingMs = Math.max(0, ...rung.map(userId => rings.missingMs(by.userId, userId, nowMs)))
-    if (missingMs > 0) return ringsTooOften(missingMs)
-    for (const userId of rung) rings.note(by.userId, userId, nowMs)
-    const was = this.#call && participantOf(this.#call, by.userId)
-    const is = participantOf(decision.call, by.userId)
-    const hasAnswered = was !== undefined && is !== undefined && !isJoined(was) && isJoined(is)
-    if (hasAnswered) rings.forget(was.invitedBy, by.userId)
-    return undefined
-  }
-
   /** An ended call keeps its timer until the end is durable: an armed timer makes the runtime rebuild the room. */
   #setTimer(): void {
     if (this.#call === undefined) return
     const deadlineMs = nextDeadlineMs(this.#call)
     const ms = deadlineMs === undefined ? LOOK_AGAIN_MS : Math.max(0, deadlineMs - this.#nowMs())
     this.#context.startTimer(TIMER, ms, { kind: 'deadline' })
+  }
+
+  #setUnreachedTimer(): void {
+    const { nextAtMs } = this.#life.unreached
+    if (nextAtMs === undefined) return this.#context.cancelTimer(UNREACHED_TIMER)
+    const ms = Math.max(0, nextAtMs - this.#nowMs())
+    this.#context.startTimer(UNREACHED_TIMER, ms, { kind: 'unreached-due' })
   }
 
   #nowMs(): number {
@@ -408,18 +412,6 @@ function isHint({ kind }: CallCommand): boolean {
   return kind === 'device-seen'
 }
 
-function ringsTooOften(missingMs: number): CallRefused {
-  const retryIn = Math.ceil(missingMs / 1000)
-  const members = { retryIn, scope: 'callee' }
-  return refused('RATE_LIMITED', `a callee did not answer your last calls, wait ${retryIn} s`, { members })
-}
-
-function keysTooOften(missingMs: number): CallRefused {
-  const retryIn = Math.ceil(missingMs / 1000)
-  const members = { retryIn, scope: 'device' }
-  return refused('RATE_LIMITED', `the device sent keys too often, wait ${retryIn} s`, { members })
-}
-
 function errorOf({ code, detail, members, errors }: CallRefused): SignalError {
   return new SignalError(code, detail, { ...(members && { members }), ...(errors && { errors }) })
 }
@@ -431,6 +423,7 @@ function callIdOf(id: string): CallId {
 }
 
 const TIMER = 'deadline'
+const UNREACHED_TIMER = 'unreached'
 /** Commands whose decision needs facts outside the call. */
 const WITH_FACTS: ReadonlySet<CallRequest['kind']> = new Set([
   'start',

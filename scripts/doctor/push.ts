@@ -65,7 +65,7 @@ async function checkEnvironment(
 function judgeApns(check: string, host: string, outcome: DeliveryOutcome, isReal: boolean): Finding {
   if (outcome.kind === 'sent') return ok(check, `${host} took the push; look whether it came`)
   const { reason } = outcome
-  if (outcome.kind === 'token-gone') {
+  if (outcome.kind === 'token-gone' || outcome.kind === 'token-unknown') {
     if (!isReal) return ok(check, `${host} takes our key; --push-token TOKEN sends one`)
     return fails(
       check,

@@ -1306,6 +1306,20 @@ export type ParticipantState =
   | 'missed'
   | 'removed'
 
+/** A hint: for 5 s no device of theirs had a socket or took a push. It may ring yet. */
+export interface ParticipantUnreachableEvent {
+  readonly v: 1
+  readonly type: 'participant_unreachable'
+  /** Names the event; the same in its push. */
+  readonly eventId: string
+  /** Milliseconds since 1970. */
+  readonly sentAt: number
+  readonly callId: string
+  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
+  readonly version: number
+  readonly userId: string
+}
+
 export interface PasskeyOptionsReply {
   /** For `PublicKeyCredential.parseRequestOptionsFromJSON` */
   readonly options: {
@@ -1490,6 +1504,8 @@ export interface PushTokens {
     /** Ignored. */
     readonly expirationTime?: number
   }
+  /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. Empty: sealed no more. */
+  readonly pushKey?: string
 }
 
 export interface PutDeviceListReply {
@@ -2064,6 +2080,7 @@ export type CallTopicEvent =
   | ParticipantJoinedEvent
   | ParticipantLeftEvent
   | ParticipantDeclinedEvent
+  | ParticipantUnreachableEvent
   | MediaChangedEvent
   | HostChangedEvent
   | CallStatusEvent

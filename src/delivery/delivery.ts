@@ -16,6 +16,7 @@ import type { MailSender } from './mail.ts'
 import type { DeliveryOutcome, Skipped } from './outcome.ts'
 import { apnsPushOf, fcmPushOf, type Push } from './push.ts'
 import { pushContentOf } from './push-content.ts'
+import { ALERT_AFTER_MS, type Tried, tryTwice, type Wait } from './ring.ts'
 import type { SmsSender } from './sms.ts'
 import { chooseLanguage, type Language } from './texts.ts'
 import type { WebPush, WebPushSender } from './web-push.ts'
@@ -45,6 +46,8 @@ export interface DeliveryDeps {
   readonly badgeOf: (userId: UserId) => number
   /** Whether an invitation of the user to the call waits for an answer. */
   readonly isRinging: (callId: CallId, userId: UserId) => boolean
+  /** Apple or Google has taken a push that rings for the call. */
+  readonly onRingTaken: (callId: CallId, userId: UserId) => void
   /** A provider's answer about a token of the device. */
   readonly judgeToken: (userId: UserId, deviceId: DeviceId, judged: TokenVerdict) => Promise<void>
   /** The environment of a device's APNs tokens turned out to be another. */
@@ -53,6 +56,9 @@ export interface DeliveryDeps {
     deviceId: DeviceId,
     environment: 'production' | 'development',
   ) => Promise<void>
+  readonly wait: Wait
+  /** A try of a ring has failed, and another follows at once: the same again, or an alert in place of a VoIP push. */
+  readonly onTryFailed: (outcome: DeliveryOutcome, next: 'again' | 'alert') => void
   /** Whether the operator's login check lets the code leave; absent where there is none. */
   readonly allows?: (message: CheckedMessage) => Promise<boolean>
   /** Called with each message in its last form; absent but in development. */
@@ -80,10 +86,19 @@ export type Rendered =
 
 export type CheckedMessage = Required<Extract<OutboxMessage, { channel: 'mail' | 'sms' }>>
 
+/** A push for a device, in its provider's form. */
+type Prepared = { readonly device: Device; readonly kind: string } & (
+  | { readonly provider: 'apns'; readonly push: ApnsPush }
+  | { readonly provider: 'fcm'; readonly push: FcmPush }
+  | { readonly provider: 'webpush'; readonly push: WebPush }
+)
+
 type PushMessage = Extract<OutboxMessage, { readonly channel: 'push' }>
 
 export class Delivery {
   readonly #deps: DeliveryDeps
+  /** Rings that Apple took no VoIP push for, as the outbox holds them: each goes out as an alert from then on. */
+  readonly #byAlert = new WeakSet<PushMessage>()
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
@@ -128,118 +143,113 @@ export class Delivery {
   }
 
   async #push(message: PushMessage): Promise<DeliveryOutcome | Skipped> {
-    return (await this.#pushToDevice(message)) ?? SKIPPED
+    const prepared = this.#prepare(message)
+    if (prepared === undefined) return SKIPPED
+    const isRing = message.notice.kind === 'call_invitation'
+    return (await (isRing ? this.#ring(message, prepared) : this.#handOver(message, prepared))) ?? SKIPPED
+  }
+
+  /**
+   * Tries VoIP, if the device takes that, and an alert once Apple has refused the VoIP push, or not taken it in time.
+   * From then on no VoIP push follows, in later tries neither: the phone would ring anew. Without another token, or
+   * where that one is gone, the ring stays with VoIP.
+   */
+  async #ring(message: PushMessage, prepared: Prepared): Promise<Tried> {
+    const { wait, onTryFailed } = this.#deps
+    const first = this.#tryTwice(message, prepared)
+    if (prepared.provider !== 'apns' || prepared.push.pushType !== 'voip') return first
+    // It may fail when nothing waits for it any more.
+    first.catch(() => undefined)
+    const early = await Promise.race([first, wait(ALERT_AFTER_MS).then(() => LATE)])
+    if (early === undefined || early.kind === 'sent') return early
+    this.#byAlert.add(message)
+    const alert = this.#prepare(message)
+    if (alert !== undefined) {
+      onTryFailed(early, 'alert')
+      const outcome = await this.#tryTwice(message, alert)
+      if (outcome?.kind === 'sent' || outcome?.kind === 'retry') return outcome
+    }
+    this.#byAlert.delete(message)
+    return first
+  }
+
+  #tryTwice(message: PushMessage, prepared: Prepared): Promise<Tried> {
+    const { wait, onTryFailed } = this.#deps
+    let next: Prepared | undefined = prepared
+    const send = async () => {
+      const current = next ?? this.#prepare(message)
+      next = undefined
+      return current && this.#handOver(message, current)
+    }
+    return tryTwice(send, wait, outcome => onTryFailed(outcome, 'again'))
   }
 
   /** Undefined when the device is gone or has no token. */
-  async #pushToDevice(message: PushMessage): Promise<DeliveryOutcome | undefined> {
+  #prepare(message: PushMessage): Prepared | undefined {
     const { userId, deviceId, notice, expiresAtMs } = message
     const device = this.#addresseeOf(message)
     const badgeOf = () => this.#deps.badgeOf(userId)
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf })
     if (device === undefined || content === undefined) return undefined
-    const push: Push = { content, eventId: notice.eventId, expiresAtMs }
-    const apns = apnsPushOf(device, push, this.#deps.bundleId)
-    if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
-    const fcm = fcmPushOf(device, push, this.#deps.nowMs())
-    if (fcm !== undefined) return this.#pushByFcm(message, content.members.type, fcm)
-    const { letters } = this.#deps
-    const { appName, language } = letters
-    const web = webPushOf(device, push, { appName, language, nowMs: this.#deps.nowMs() })
-    return web && this.#pushToBrowser(message, content.members.type, web)
+    const kind = content.members.type
+    const contentPush: Push = { content, eventId: notice.eventId, expiresAtMs }
+    const apns = apnsPushOf(device, contentPush, this.#deps.bundleId)
+    if (apns !== undefined) return { device, kind, provider: 'apns', push: apns }
+    const fcm = fcmPushOf(device, contentPush, this.#deps.nowMs())
+    if (fcm !== undefined) return { device, kind, provider: 'fcm', push: fcm }
+    const web = webPushOf(device, contentPush, this.#deps.letters, this.#deps.nowMs())
+    return web && { device, kind, provider: 'webpush', push: web }
   }
 
   /** The device, unless it is removed or its news is stale: no phone rings for a call that has ended. */
-  #addresseeOf({ userId, deviceId, notice, expiresAtMs, lastTokens }: PushMessage): Device | undefined {
+  #addresseeOf(message: PushMessage): Device | undefined {
+    const { userId, deviceId, notice, expiresAtMs, lastTokens } = message
     const { deviceOf, isRinging, nowMs } = this.#deps
     if (nowMs() >= expiresAtMs) return undefined
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
     const device = deviceOf(userId, deviceId, notice.kind)
-    const isForgotten = device?.push === undefined && lastTokens !== undefined
-    return device && isForgotten ? { ...device, push: lastTokens } : device
+    const push = device?.push ?? lastTokens
+    if (device === undefined || push === undefined) return device
+    const { apnsVoipToken: _, ...withoutVoip } = push
+    return { ...device, push: this.#byAlert.has(message) ? withoutVoip : push }
   }
 
-  async #pushByApns(message: PushMessage, kind: string, push: ApnsPush): Promise<DeliveryOutcome> {
-    const { senders, setApnsEnvironment } = this.#deps
+  async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {
     const { userId, deviceId } = message
-    const { payload } = push
-    const headers = apnsHeaders(push)
-    this.#deps.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'apns', headers, payload })
-    const sentAtMs = this.#deps.nowMs()
-    const outcome = (await senders.apns?.send(push)) ?? SENT
-    const isVoip = push.pushType === 'voip'
-    switch (outcome.kind) {
-      case 'sent':
-        if (outcome.environment !== undefined && outcome.environment !== push.environment) {
-          await setApnsEnvironment(userId, deviceId, outcome.environment)
-        }
-        return outcome
-      case 'token-gone':
-        await this.#dropToken(
-          message,
-          isVoip ? 'apnsVoipToken' : 'apnsToken',
-          push.token,
-          outcome.sinceMs ?? sentAtMs,
-        )
-        return (isVoip ? await this.#pushWithoutVoip(message) : undefined) ?? outcome
-      case 'retry':
-        return isVoip ? { ...outcome, triesMax: VOIP_TRIES_MAX } : outcome
-      case 'refused':
-        return outcome
+    const { device, kind, provider, push } = prepared
+    const { judgeToken, setApnsEnvironment, onRendered, onRingTaken, nowMs } = this.#deps
+    onRendered?.({ channel: 'push', kind, userId, deviceId, provider, ...shownOf(prepared) })
+    const sentAtMs = nowMs()
+    const outcome = (await this.#sending(prepared)) ?? SENT
+    const { notice } = message
+    if (notice.kind === 'call_invitation' && outcome.kind === 'sent') onRingTaken(notice.callId, userId)
+    const verdict = VERDICTS[outcome.kind]
+    if (verdict !== undefined) {
+      const atMs = outcome.kind === 'token-gone' ? (outcome.sinceMs ?? sentAtMs) : sentAtMs
+      const name = tokenNameOf(prepared)
+      // Most pushes are taken, and most tokens are not in doubt.
+      const isNews = verdict !== 'good' || device.push?.doubtedAtMs?.[name] !== undefined
+      const token = provider === 'webpush' ? push.subscription.endpoint : push.token
+      if (isNews) await judgeToken(userId, deviceId, { name, token, verdict, atMs })
     }
-  }
-
-  /**
-   * To a phone without its VoIP token, by an alert. A phone that has just registered a new token is awake and
-   * connected.
-   */
-  async #pushWithoutVoip(message: PushMessage): Promise<DeliveryOutcome | undefined> {
-    const device = this.#addresseeOf(message)
-    return device?.push?.apnsVoipToken === undefined ? this.#pushToDevice(message) : undefined
-  }
-
-  async #pushByFcm(message: PushMessage, kind: string, push: FcmPush): Promise<DeliveryOutcome> {
-    const { userId, deviceId } = message
-    const { token, priority, ttlSeconds, ...payload } = push
-    const headers = { priority, ttl: `${ttlSeconds}s` }
-    this.#deps.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'fcm', headers, payload })
-    const sentAtMs = this.#deps.nowMs()
-    const outcome = (await this.#deps.senders.fcm?.send(push)) ?? SENT
-    if (outcome.kind === 'token-gone') {
-      await this.#dropToken(message, 'fcmToken', token, outcome.sinceMs ?? sentAtMs)
+    const isMoved = provider === 'apns' && outcome.kind === 'sent' && outcome.environment !== push.environment
+    if (isMoved && outcome.environment !== undefined) {
+      await setApnsEnvironment(userId, deviceId, outcome.environment)
     }
     return outcome
   }
 
-  async #pushToBrowser(message: PushMessage, kind: string, push: WebPush): Promise<DeliveryOutcome> {
-    const { userId, deviceId } = message
-    const { subscription, urgency, ttlSeconds, topic, payload } = push
-    const headers = { urgency, ttl: String(ttlSeconds), ...(topic === undefined ? {} : { topic }) }
-    this.#deps.onRendered?.({
-      channel: 'push',
-      kind,
-      userId,
-      deviceId,
-      provider: 'webpush',
-      headers,
-      payload,
-    })
-    const sentAtMs = this.#deps.nowMs()
-    const outcome = (await this.#deps.senders.webPush?.send(push)) ?? SENT
-    if (outcome.kind === 'token-gone') {
-      await this.#dropToken(message, 'webPush', subscription.endpoint, outcome.sinceMs ?? sentAtMs)
+  /** Undefined without a sender. */
+  #sending({ provider, push }: Prepared): Promise<DeliveryOutcome> | undefined {
+    const { apns, fcm, webPush } = this.#deps.senders
+    switch (provider) {
+      case 'apns':
+        return apns?.send(push)
+      case 'fcm':
+        return fcm?.send(push)
+      case 'webpush':
+        return webPush?.send(push)
     }
-    return outcome
-  }
-
-  /** A token that was renewed since stays. */
-  #dropToken(
-    { userId, deviceId }: PushMessage,
-    name: TokenVerdict['name'],
-    token: string,
-    atMs: number,
-  ): Promise<void> {
-    return this.#deps.judgeToken(userId, deviceId, { name, token, verdict: 'gone', atMs })
   }
 
   async #revoke({
@@ -258,6 +268,25 @@ function isChecked(message: OutboxMessage): message is CheckedMessage {
   return 'check' in message && message.check !== undefined
 }
 
+function tokenNameOf(prepared: Prepared): TokenVerdict['name'] {
+  if (prepared.provider === 'fcm') return 'fcmToken'
+  if (prepared.provider === 'webpush') return 'webPush'
+  return prepared.push.pushType === 'voip' ? 'apnsVoipToken' : 'apnsToken'
+}
+
+function shownOf({ provider, push }: Prepared): {
+  headers: Readonly<Record<string, string>>
+  payload: object
+} {
+  if (provider === 'apns') return { headers: apnsHeaders(push), payload: push.payload }
+  if (provider === 'webpush') {
+    const { urgency, ttlSeconds, topic, payload } = push
+    return { headers: { urgency, ttl: `${ttlSeconds}`, ...(topic === undefined ? {} : { topic }) }, payload }
+  }
+  const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = push
+  return { headers: { priority, ttl: `${ttlSeconds}s` }, payload }
+}
+
 function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
   const { topic, pushType, priority, expiresAtMs, collapseId, id } = push
   return {
@@ -272,5 +301,10 @@ function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
 
 const SENT: DeliveryOutcome = { kind: 'sent' }
 const SKIPPED: Skipped = { kind: 'skipped' }
-/** Once more, after a second (contract 6): any later is too late. */
-const VOIP_TRIES_MAX = 2
+/** No answer to a VoIP push that was worth waiting for. */
+const LATE: DeliveryOutcome = { kind: 'retry', reason: 'timeout' }
+const VERDICTS: Partial<Record<DeliveryOutcome['kind'], TokenVerdict['verdict']>> = {
+  sent: 'good',
+  'token-gone': 'gone',
+  'token-unknown': 'unknown',
+}

@@ -5,11 +5,14 @@
  * end of one goes another way.
  */
 
+import { randomUUID } from 'node:crypto'
 import type { Device } from '../domain/devices/device.ts'
 import { apnsPayloadBytesMax } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush } from './fcm.ts'
 import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'
+import { CHANNELS, type LocKey } from './push-words.ts'
+import { type PushSealing, sealedCallId, sealPush } from './sealed-push.ts'
 
 /** A push's content, its event, and its lifetime. */
 export interface Push {
@@ -33,7 +36,13 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
   } = device.push ?? {}
   if (bundleId === undefined) return undefined
   const { content, eventId, expiresAtMs } = push
-  const common = { environment: apnsEnvironment, id: uuidOf(eventId) }
+  const sealing = sealingOf(device)
+  const common = {
+    environment: apnsEnvironment,
+    // The same event to two devices would tell Apple that they have something to do with one another.
+    id: sealing === undefined ? uuidOf(eventId) : randomUUID(),
+    ...(content.kind === 'alert' ? {} : URGENT),
+  }
   if (content.kind === 'ring' && apnsVoipToken !== undefined) {
     return {
       ...common,
@@ -43,18 +52,25 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
       priority: 10,
       // A phone that was out of coverage for half a minute still rings; the app ends a stale call at once.
       expiresAtMs,
-      payload: apnsPayload({}, content.members, apnsPayloadBytesMax('voip')),
+      payload: apnsPayload({}, content.members, apnsPayloadBytesMax('voip'), sealing),
     }
   }
   if (apnsToken === undefined) return undefined
   const { callId, members } = content
-  const collapse = callId === undefined ? {} : { collapseId: callId }
+  const collapse =
+    callId === undefined ? {} : { collapseId: sealing ? sealedCallId(sealing, callId) : callId }
   const base = { ...common, token: apnsToken, topic: bundleId, expiresAtMs, ...collapse }
   if (content.kind === 'silent') {
-    const payload = apnsPayload({ 'content-available': 1 }, members, apnsPayloadBytesMax('background'))
+    const payload = apnsPayload(
+      { 'content-available': 1 },
+      members,
+      apnsPayloadBytesMax('background'),
+      sealing,
+    )
     return { ...base, pushType: 'background', priority: 5, payload }
   }
-  const payload = apnsPayload(alertAps(content), members, apnsPayloadBytesMax('alert'))
+  const aps = sealing === undefined ? alertAps(content) : sealedAps(content)
+  const payload = apnsPayload(aps, members, apnsPayloadBytesMax('alert'), sealing)
   return { ...base, pushType: 'alert', priority: 10, payload }
 }
 
@@ -65,14 +81,27 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
   const { content, expiresAtMs } = push
   // The moments that a push spends here take no second from the 30 or 60 of contract 6.
   const ttlSeconds = Math.max(0, Math.round((expiresAtMs - nowMs) / 1000))
-  return { token, priority: 'high', ttlSeconds, ...fcmNotification(content), data: fcmData(content.members) }
+  const sealing = sealingOf(device)
+  const form =
+    sealing === undefined
+      ? { ...fcmNotification(content), data: fcmData(content.members) }
+      : { data: { sealed: sealPush(sealing, content.members) } }
+  return { token, priority: 'high', ttlSeconds, ...(content.kind === 'alert' ? {} : URGENT), ...form }
+}
+
+/** Undefined for a device that Apple's and Google's servers may read the pushes of. */
+function sealingOf({ deviceId, push }: Device): PushSealing | undefined {
+  return push?.pushKey === undefined ? undefined : { deviceId, pushKey: push.pushKey }
 }
 
 /** None for pushes that ring or stop ringing: the system shows nothing by itself, and the app, woken at once, does. */
 function fcmNotification(content: PushContent): Pick<FcmPush, 'notification' | 'channelId'> {
   if (content.kind !== 'alert') return {}
-  const { locKey, locArgs, thread } = content
-  return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs }, channelId: thread }
+  const { locKey, locArgs, thread, callId } = content
+  // The app shows a ringing call under this tag, so that the notification replaces it.
+  const replaced = callId === undefined ? {} : { tag: callId }
+  const channelId = CHANNELS[thread === 'calls' ? 'missed' : thread]
+  return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs, ...replaced }, channelId }
 }
 
 function fcmData(members: PushMembers): Readonly<Record<string, string>> {
@@ -94,8 +123,24 @@ function alertAps(content: Alert | Ring): object {
   }
 }
 
+/** Words for the case that the app's extension opens nothing. It sets the badge, too. */
+function sealedAps({ kind }: Alert | Ring): object {
+  return {
+    alert: { 'loc-key': (kind === 'ring' ? 'sealed_call' : 'sealed_notice') satisfies LocKey },
+    sound: 'default',
+    'mutable-content': 1,
+    ...(kind === 'ring' ? RINGING_ALERT : {}),
+  }
+}
+
 /** With the key of the call if that is not too large for Apple. */
-function apnsPayload(aps: object, members: PushMembers, bytesMax: number): ApnsPush['payload'] {
+function apnsPayload(
+  aps: object,
+  members: PushMembers,
+  bytesMax: number,
+  sealing: PushSealing | undefined,
+): ApnsPush['payload'] {
+  if (sealing !== undefined) return { aps, sealed: sealPush(sealing, members) }
   const payload = { aps, ...members }
   return bytesOf(payload) <= bytesMax ? payload : { aps, ...withoutKey(members) }
 }
@@ -110,6 +155,8 @@ function uuidOf(eventId: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
+/** For pushes that ring, or end a ringing. */
+const URGENT = { isUrgent: true } as const
 /** Names and values together; the JSON around them, which is counted here too, is not Google's. */
 const FCM_DATA_BYTES_MAX = 4_096
 /** A call to a phone without VoIP pushes: shown through a focus, and the app is woken to ring as it can. */

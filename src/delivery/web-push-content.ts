@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type { Device } from '../domain/devices/device.ts'
 import type { Push } from './push.ts'
 import { type PushContent, type PushMembers, withoutKey } from './push-content.ts'
-import { type LocKey, PHONE_WORDS, pushWords } from './push-words.ts'
+import { PHONE_WORDS, pushWords } from './push-words.ts'
 import { chooseLanguage, type Language } from './texts.ts'
 import type { WebPush } from './web-push.ts'
 
@@ -15,7 +15,8 @@ import type { WebPush } from './web-push.ts'
 export function webPushOf(
   device: Device,
   { content, eventId, expiresAtMs }: Push,
-  { appName, language: usual, nowMs }: { appName: string; language: Language; nowMs: number },
+  { appName, language: usual }: { readonly appName: string; readonly language: Language },
+  nowMs: number,
 ): WebPush | undefined {
   const subscription = device.push?.webPush
   if (subscription === undefined) return undefined
@@ -33,7 +34,7 @@ export function webPushOf(
 }
 
 function bodyOf(content: PushContent, language: Language): string {
-  if (content.kind !== 'silent') return pushWords(language, content.locKey as LocKey, content.locArgs)
+  if (content.kind !== 'silent') return pushWords(language, content.locKey, content.locArgs)
   const { reason, callerName, isContact } = content.members
   switch (reason) {
     case 'answered_elsewhere':

@@ -114,19 +114,20 @@ function outcomeOf(answer: PostResult): DeliveryOutcome {
   const reason = `http-${status}`
   if (status >= 200 && status < 300) return { kind: 'sent' }
   if (status === 404 || status === 410) return { kind: 'token-gone', reason }
+  // Our key is not taken, or the browser subscribed with an earlier one: until its page is opened again.
+  const isOurs = status === 401 || status === 403
+  const afterMs = retryAfterMs ?? (isOurs ? CREDENTIAL_PAUSE_MS : undefined)
   const retry: Retry = {
     kind: 'retry',
     reason,
     isOfMessage: true,
-    ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }),
+    ...(afterMs === undefined ? {} : { afterMs }),
   }
-  if (status === 429 || status >= 500) return retry
-  // Our key is not taken, or the browser subscribed with an earlier one: until its page is opened again.
-  if (status === 401 || status === 403) return { ...retry, triesMax: CREDENTIAL_TRIES_MAX }
+  if (isOurs || status === 429 || status >= 500) return retry
   return { kind: 'refused', reason }
 }
 
 const ANSWER_BYTES_MAX = 4_096
 /** Half of what the package signs for. */
 const SIGNED_FOR_MS = 6 * 3_600_000
-const CREDENTIAL_TRIES_MAX = 4
+const CREDENTIAL_PAUSE_MS = 3_600_000

@@ -335,6 +335,20 @@ export const TOPIC_EVENTS = {
     'participant_declined',
     'Somebody declined, is busy, or did not answer in time',
   ),
+  participant_unreachable: eventForm(
+    'participant_unreachable',
+    'A hint: for 5 s no device of theirs had a socket or took a push. It may ring yet',
+    { callId: Uint64Text, version: CallVersion, userId: Uint64Text },
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, userId }) => ({
+      v,
+      type,
+      eventId,
+      sentAt,
+      callId,
+      version,
+      userId,
+    }),
+  ),
   media_changed: participantForm('media_changed', 'Somebody’s feeds at the media gateway are others'),
   host_changed: eventForm(
     'host_changed',

@@ -21,6 +21,8 @@ function label(charactersMax: number, description: string) {
 export const BUNDLE_ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9.-]*$'
 /** APNs promises no length; its tokens have had 64 digits so far. Empty takes the token back. */
 const APNS_TOKEN_PATTERN = '^(?:[0-9a-fA-F]{64,200})?$'
+/** Canonical base64 of 32 octets. Empty takes the key back. */
+const PUSH_KEY_PATTERN = '^(?:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)?$'
 
 const SentPushTokens = Type.Object(
   {
@@ -64,6 +66,14 @@ const SentPushTokens = Type.Object(
         },
         { description: 'A `PushSubscription` of a browser, as its `toJSON` has it' },
       ),
+    ),
+    pushKey: Type.Optional(
+      Type.String({
+        pattern: PUSH_KEY_PATTERN,
+        description:
+          'Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. ' +
+          'Empty: sealed no more',
+      }),
     ),
   },
   { description: 'Where pushes go. A member left out stays as it was; an empty token is taken back' },

@@ -7,7 +7,7 @@ import type { ApiDeps, AskRoom } from '../api/deps.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Presence } from '../domain/devices/presence.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
@@ -103,6 +103,12 @@ export class CallRooms {
       const command: CallRequest = { kind: 'device-seen', by: { userId, deviceId } }
       this.of(String(callId)).tell({ kind: 'command', command })
     }
+  }
+
+  /** A push that rings at the user has been taken. */
+  readonly onRingTaken = (callId: CallId, userId: UserId): void => {
+    if (this.index.callsOf(userId).includes(callId))
+      this.of(String(callId)).tellControl({ kind: 'ring-taken', userId })
   }
 
   /** Goes ahead of other messages for the rooms of the user's calls. */

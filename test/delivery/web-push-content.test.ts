@@ -1,13 +1,18 @@
 /** Pushes as a browser reads them, by way of its push service. */
 
 import { createHash, randomBytes } from 'node:crypto'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Delivery, type Rendered } from '../../src/delivery/delivery.ts'
+import { pushContentOf } from '../../src/delivery/push-content.ts'
 import { generateVapidKey } from '../../src/delivery/vapid-key.ts'
-import { WebPushSender } from '../../src/delivery/web-push.ts'
+import { WEB_PUSH_BYTES_MAX, WebPushSender } from '../../src/delivery/web-push.ts'
+import { webPushOf } from '../../src/delivery/web-push-content.ts'
 import type { Device, TokenVerdict } from '../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
 import type { NoticeBody } from '../../src/domain/messages/notice.ts'
+import { anyNotice } from '../support/any-notice.ts'
+import { checkProperty } from '../support/property.ts'
 import { WebPushSink } from '../support/web-push-sink.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 3, 48, 41, 983)
@@ -64,6 +69,7 @@ async function open(t: Test, locale?: string) {
   const subscription = sink.subscription()
   const judged: TokenVerdict[] = []
   const rendered: Rendered[] = []
+  const taken: unknown[] = []
   const delivery = new Delivery({
     senders: { webPush },
     letters: { appName: 'Callsign', domain: 'call.example', language: 'en' },
@@ -77,6 +83,9 @@ async function open(t: Test, locale?: string) {
     isRinging: () => true,
     judgeToken: async (_user, _device, verdict) => void judged.push(verdict),
     setApnsEnvironment: async () => {},
+    onRingTaken: (...who) => taken.push(who),
+    onTryFailed: () => {},
+    wait: () => new Promise(() => undefined),
     onRendered: each => rendered.push(each),
   })
   async function tell(body: NoticeBody, lastsMs = 60_000) {
@@ -91,11 +100,11 @@ async function open(t: Test, locale?: string) {
     const { text = '{}', headers = {} } = sink.received.at(-1) ?? {}
     return { outcome, payload: JSON.parse(text), headers, text }
   }
-  return { tell, sink, subscription, judged, rendered }
+  return { tell, sink, subscription, judged, rendered, taken }
 }
 
 t.test('a ring comes at once, until it ends, with its words and without its key', async t => {
-  const { tell } = await open(t, 'vi-VN')
+  const { tell, taken } = await open(t, 'vi-VN')
   const { outcome, payload, headers, text } = await tell(INVITATION, 59_600)
   t.same(outcome, { kind: 'sent' })
   t.match(headers, { urgency: 'high', ttl: '60' })
@@ -121,6 +130,7 @@ t.test('a ring comes at once, until it ends, with its words and without its key'
     decline: 'Từ chối',
   })
   t.notMatch(text, /the-key/)
+  t.same(taken, [[CALL, USER]])
 })
 
 t.test('what becomes of a ring takes its place, with words of its own', async t => {
@@ -198,4 +208,24 @@ t.test('a push to a browser is shown with its headers, and without where it goes
   ])
   const text = JSON.stringify(rendered, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
   t.notOk(text.includes(subscription.endpoint))
+})
+
+t.test('any notice that is pushed fits, with words in each language, and has no key', async t => {
+  const event = { eventId: EVENT_ID, sentAtMs: NOW_MS }
+  const addressee = { deviceId: DEVICE.deviceId, expiresAtMs: NOW_MS, badgeOf: () => 3 }
+  const subscription = { endpoint: 'https://push.example/x', keys: { p256dh: '', auth: '' } }
+  const push = { webPush: subscription, registeredAtMs: {} }
+  const letters = { appName: 'Callsign', language: 'en' } as const
+  const languages = fc.constantFrom('en', 'vi', 'de', 'fr', '')
+  checkProperty(t, [anyNotice(event), languages], (notice, locale) => {
+    const content = pushContentOf(notice, addressee)
+    if (content === undefined) return true
+    const device = { ...DEVICE, info: { platform: 'web', locale }, push }
+    const sent = webPushOf(device, { content, eventId: EVENT_ID, expiresAtMs: NOW_MS }, letters, NOW_MS)
+    const text = JSON.stringify(sent?.payload)
+    const { body, title, tag } = JSON.parse(text)
+    const isWhole = [body, title, tag].every(each => typeof each === 'string' && each !== '')
+    const hasKey = /encryptedAESKey|keyFrom|keyEpoch/.test(text)
+    return isWhole && !hasKey && Buffer.byteLength(text) <= WEB_PUSH_BYTES_MAX
+  })
 })

@@ -73,8 +73,8 @@ t.test('each answer of a push service has its outcome', async t => {
     [{ status: 410 }, { kind: 'token-gone', reason: 'http-410' }],
     [{ status: 400 }, { kind: 'refused', reason: 'http-400' }],
     [{ status: 413 }, { kind: 'refused', reason: 'http-413' }],
-    [{ status: 401 }, { ...retry, reason: 'http-401', triesMax: 4 }],
-    [{ status: 403 }, { ...retry, reason: 'http-403', triesMax: 4 }],
+    [{ status: 401 }, { ...retry, reason: 'http-401', afterMs: 3_600_000 }],
+    [{ status: 403 }, { ...retry, reason: 'http-403', afterMs: 3_600_000 }],
     [
       { status: 429, headers: { 'retry-after': '17' } },
       { ...retry, reason: 'http-429', afterMs: 17_000 },

@@ -258,6 +258,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { kind: 'participant_declined', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,
   ],
+  participant_unreachable: [
+    { kind: 'participant_unreachable', callId: CALL, version: 4, userId: OTHER },
+    { callId: '56', version: 4, userId: '12' },
+  ],
   media_changed: [
     { kind: 'media_changed', callId: CALL, version: 4, participant: PARTICIPANT },
     PARTICIPANT_FIELDS,

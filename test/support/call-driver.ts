@@ -187,6 +187,8 @@ function topicInWords(event: Extract<CallEffect, { kind: 'topic' }>['event']): s
       return event.status
     case 'host_changed':
       return `host ${event.hostUserId}`
+    case 'participant_unreachable':
+      return `unreachable ${event.userId}`
     default:
       return `${event.kind.replace('participant_', '')} ${event.participant.userId}`
   }

@@ -220,6 +220,8 @@ export function eventText(event: CallTopicEvent, atMs: number): string {
       return `${atMs} ${event.kind} ${event.status}`
     case 'host_changed':
       return `${atMs} ${event.kind} ${event.hostUserId}`
+    case 'participant_unreachable':
+      return `${atMs} ${event.kind} ${event.userId}`
     default: {
       const { userId, deviceId, state } = event.participant
       return `${atMs} ${event.kind} ${userId} ${deviceId ?? 'nowhere'} ${state}`

@@ -200,6 +200,8 @@ export class Line implements LinkOwner {
   #checkEvent(topic: TopicLine, frame: ServerFrame): void {
     const { run, name } = this.#phone
     const body = JSON.parse(frame.body)
+    // It follows from no change of the call.
+    if (body.type === 'participant_unreachable') return
     const text = eventText({ ...body, kind: body.type } as CallTopicEvent, body.sentAt)
     const events = run.ledger.calls.get(topic.callId)?.events ?? []
     const at = topic.at === undefined ? events.indexOf(text) : topic.at + 1

@@ -116,6 +116,7 @@ class WatchedContext implements Context<CallRoomMessage> {
   }
 
   startTimer(key: string, ms: number, message: CallRoomMessage): void {
+    if (message.kind !== 'deadline') return this.#context.startTimer(key, ms, message)
     const { armed, run } = this.#watch
     const before = armed.get(this.#callId)
     if (before !== undefined && (before.room !== this || before.key !== key)) {

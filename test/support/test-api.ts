@@ -187,6 +187,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     authentication,
     askRoom: rooms.ask,
     callIndex: rooms.index,
+    onRingTaken: rooms.onRingTaken,
     config: {
       ...TEST_CONFIG,
       ...(options.identities && identities.config(options.identities === 'with Apple key')),
@@ -195,9 +196,11 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     },
     isDevelopment,
     register: options.register ?? (log.isOpen ? log.register : count),
+    onSendingLost: () => undefined,
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
     onLoginChecked: () => undefined,
+    onTryFailed: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }

@@ -250,7 +250,7 @@ export class App {
   }
 
   putInvitationAway(): void {
-    this.#store.update({ invitedBy: undefined })
+    this.#store.update({ opened: undefined })
   }
 
   async copyLink(): Promise<void> {
@@ -290,7 +290,8 @@ export class App {
     if (this.#parts !== undefined) return this.#parts
     const server = location.origin
     const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
-    const me = new Callsign({ server, pins: await developmentPins(server), storage, device })
+    const { lang: language } = document.documentElement
+    const me = new Callsign({ server, pins: await developmentPins(server), storage, device, language })
     const parts = {
       me,
       contacts: new Contacts(me, this.#store),
@@ -455,15 +456,10 @@ export class App {
   async #openLink(): Promise<void> {
     const link = this.#link
     if (link === undefined) return
-    await this.openLink(link)
+    await this.contacts.open(link)
     // Else it would be asked again with each reload.
     this.#link = undefined
     history.replaceState(undefined, '', location.pathname)
-  }
-
-  /** A link of any form, or its token alone. */
-  openLink(link: string): Promise<void> {
-    return this.contacts.resolve(link)
   }
 
   #onChanged(parts: Parts): void {

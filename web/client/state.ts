@@ -11,6 +11,7 @@ import type {
   ListSessionsReply,
   ListWaitingSignInsReply,
   LoginMethod,
+  Opened,
   OwnListState,
   PastCall,
   ProofNeeded,
@@ -19,6 +20,7 @@ import type {
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import { personName } from './names.ts'
+import type { CameraScan } from './scanner.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -73,8 +75,10 @@ export interface State {
   readonly asked: readonly FriendRequest[]
   /** The link that lets people find the user. */
   readonly shareLink: string | undefined
-  /** From the link that this tab was opened with. */
-  readonly invitedBy: { readonly link: string; readonly displayName: string } | undefined
+  /** Whom a link or code leads to, before they are asked. */
+  readonly opened: Opened | undefined
+  /** The camera, while it looks for a code. */
+  readonly scan: CameraScan | undefined
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
   readonly rings: readonly Call[]
@@ -217,7 +221,8 @@ export const SIGNED_OUT: State = {
   requests: [],
   asked: [],
   shareLink: undefined,
-  invitedBy: undefined,
+  opened: undefined,
+  scan: undefined,
   marked: new Set(),
   rings: [],
   refusals: new Map(),

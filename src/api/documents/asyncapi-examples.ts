@@ -112,6 +112,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   participant_joined: { ...CALL, participant: BOB_IN_CALL },
   participant_left: { ...CALL, participant: { ...BOB_IN_CALL, state: 'left', leftAt: AT } },
   participant_declined: { ...CALL, participant: { ...BOB_RINGS, state: 'declined' } },
+  participant_unreachable: { ...CALL, userId: BOB.userId },
   media_changed: { ...CALL, participant: { ...BOB_IN_CALL, feedIds: [5_635_983_684_674_327] } },
   host_changed: { ...CALL, hostUserId: BOB.userId },
   call_status: { ...CALL, status: 'active' },

@@ -147,6 +147,13 @@ export type CallTopicEvent =
       readonly version: number
       readonly participant: ParticipantView
     }
+  /** A hint: the call rings at them, and no device of theirs has a socket or has taken a push. */
+  | {
+      readonly kind: 'participant_unreachable'
+      readonly callId: CallId
+      readonly version: number
+      readonly userId: UserId
+    }
   | {
       readonly kind: 'host_changed'
       readonly callId: CallId

@@ -26,6 +26,8 @@ export interface PushTokens {
   readonly fcmToken?: string
   /** A browser's. Its endpoint is the token. */
   readonly webPush?: WebPushSubscription
+  /** Base64 of 32 octets: what Apple and Google get is sealed with it, so that only the device can read it. */
+  readonly pushKey?: string
   /** When the app last sent each token: a provider's word that one is gone counts only if it is newer. */
   readonly registeredAtMs: TokenTimes
   /** Since when no host of Apple's knows a token. It is tried on: the fault may be ours. */
@@ -171,7 +173,7 @@ function devicesAfter(
   return devices.filter(({ deviceId }) => !replaced.has(deviceId)).length + pending.length + 1
 }
 
-/** What a push provider's answer says of a token. */
+/** A push provider's answer, as far as it is about a token. */
 export interface TokenVerdict {
   readonly name: PushTokenName
   readonly token: string
@@ -186,7 +188,7 @@ export type SentPushTokens = Omit<PushTokens, 'registeredAtMs' | 'doubtedAtMs'>
 
 /**
  * A device's tokens after it sent some: what it left out stays, since apps learn of their tokens one at a time.
- * Undefined when no token is left.
+ * Undefined when nothing is left.
  */
 export function pushTokensAfter(
   before: PushTokens | undefined,
@@ -210,7 +212,7 @@ export function pushTokensAfter(
   )
 }
 
-/** The tokens but one; undefined when no other is left. */
+/** The tokens but one; undefined when nothing else is left. */
 export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens | undefined {
   const { [name]: _, ...others } = push
   return pushTokensOf(
@@ -220,7 +222,7 @@ export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens 
   )
 }
 
-/** The tokens after a provider's answer about one, the same object where it changes nothing; undefined when none is left. */
+/** The tokens after a provider's answer about one, the same object where it changes nothing; undefined when nothing is left. */
 export function pushTokensJudged(push: PushTokens, judged: TokenVerdict): PushTokens | undefined {
   const { name, token, verdict, atMs } = judged
   const { [name]: registeredAtMs = 0 } = push.registeredAtMs
@@ -249,10 +251,13 @@ function isHex(name: string): boolean {
 
 type TimeOf = (name: PushTokenName) => number | undefined
 
-/** `sent` with the times of its tokens; undefined when it has none. */
+/**
+ * `sent` with the times of its tokens. Undefined when it has none, and no key: that stays for the token to come, whose pushes
+ * would else be open.
+ */
 function pushTokensOf(sent: SentPushTokens, registeredOf: TimeOf, doubtOf: TimeOf): PushTokens | undefined {
   const names = PUSH_TOKEN_NAMES.filter(name => sent[name] !== undefined)
-  if (names.length === 0) return undefined
+  if (names.length === 0 && sent.pushKey === undefined) return undefined
   const doubtedAtMs = timesOf(names, doubtOf)
   const push = { ...sent, registeredAtMs: timesOf(names, registeredOf), doubtedAtMs }
   const { doubtedAtMs: _, ...undoubted } = push

@@ -40,6 +40,7 @@ const IMPORT_MAP = JSON.stringify({
     'lit-html': '/dev/modules/web/packages/lit-html/lit-html.js',
     'lit-html/': '/dev/modules/web/packages/lit-html/',
     qr: '/dev/modules/web/packages/qr/index.js',
+    'qr/decode.js': '/dev/modules/web/packages/qr/decode.js',
     '@noble/curves/': '/dev/modules/web/packages/@noble/curves/',
     '@noble/hashes/': '/dev/modules/web/packages/@noble/hashes/',
   },

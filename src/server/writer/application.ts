@@ -63,7 +63,7 @@ export async function startApplication(
     ...live,
     close() {
       media?.close()
-      application.close()
+      return application.close()
     },
   }
 }
@@ -78,7 +78,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, lifetimes, janus } = config.application
+  const { idsAs, language, lifetimes, janus } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -92,7 +92,7 @@ function openLive(
   })
   const admit = admitOf(config.application)
   const shared = {
-    ...{ system, stores, rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole, admit },
+    ...{ system, stores, rateLimits, idsAs, language, monotonicMs, randomBytes, metrics, devConsole, admit },
   }
   const index = new CallIndex()
   const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
@@ -145,6 +145,7 @@ function open(
     },
     askRoom: rooms.ask,
     callIndex: rooms.index,
+    onRingTaken: rooms.onRingTaken,
     admit: admitOf(config.application),
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onSmsStopped({ scope, name, untilMs }) {
@@ -156,6 +157,12 @@ function open(
       metrics.loginChecks.inc({ outcome: outcome.kind })
       if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
+    onTryFailed(outcome, next) {
+      metrics.deliveries.inc({ channel: 'push', outcome: outcome.kind })
+      if (next === 'alert') metrics.ringsByAlert.inc()
+      logger.warn({ event: 'not-delivered', channel: 'push', ...outcome, next })
+    },
+    onSendingLost: cause => logger.error({ event: 'sending-thread-lost', cause }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

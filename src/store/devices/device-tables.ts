@@ -41,6 +41,7 @@ const PUSH = object({
   bundleId: optional(text),
   fcmToken: optional(text),
   webPush: optional(WEB_PUSH),
+  pushKey: optional(text),
   registeredAtMs: TOKEN_TIMES,
   doubtedAtMs: optional(TOKEN_TIMES),
 })

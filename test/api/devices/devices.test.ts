@@ -95,6 +95,31 @@ t.test('a registration may bring a subscription, and is judged likewise', async 
   t.equal(activeDevice(api, user, deviceId)?.push?.webPush?.endpoint, ENDPOINT)
 })
 
+t.test('the key of sealed pushes is kept with the tokens, and given to nobody', async t => {
+  const { api, ann, first } = await twoDevices(t)
+  const put = (body: object) => api.send('PUT /app/api/devices/current/push', { token: ann.token, body })
+  const pushKey = Buffer.alloc(32, 0xfb).toString('base64')
+  t.equal((await put({ pushKey })).status, 204)
+  t.equal((await put({ fcmToken: 'f' })).status, 204)
+  t.match(activeDevice(api, ann, first)?.push, { pushKey, fcmToken: 'f' })
+  for (const operation of ['GET /app/api/devices', 'GET /app/api/user', 'GET /app/api/user/export']) {
+    const { status, text } = await api.send(operation, { token: ann.token })
+    t.equal(status, 200, operation)
+    t.notMatch(text, pushKey)
+  }
+  for (const bad of [
+    pushKey.slice(1),
+    `${pushKey.slice(0, -2)}9=`,
+    'k'.repeat(44),
+    `${pushKey}${pushKey}`,
+    7,
+  ]) {
+    t.match(await put({ pushKey: bad }), { status: 422, body: { code: 'VALIDATION_FAILED' } }, `${bad}`)
+  }
+  await put({ pushKey: '' })
+  t.equal(activeDevice(api, ann, first)?.push?.pushKey, undefined)
+})
+
 t.test(
   'a push token that another device takes over is told to its user, by push if another user did it',
   async t => {

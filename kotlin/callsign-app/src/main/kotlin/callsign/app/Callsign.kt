@@ -75,7 +75,9 @@ public class Callsign(
 ) {
     /**
      * @param server such as `https://call.example.org`.
-     * @param http the client of OkHttp, to share one with the app or to pin certificates.
+     * @param http the client of OkHttp, to share one with the app.
+     * @param tlsPins `sha256/` and base64 of SHA-256 of public keys: nothing is sent to the server unless its chain of certificates has
+     * one of them. Give two, one of them a spare.
      * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
      * @param onReset whether new keys of a contact that nothing known vouches for are asked about; a bot goes on.
      */
@@ -89,7 +91,8 @@ public class Callsign(
         clientVersion: String? = null,
         onReset: OnReset = OnReset.ASK,
         passkeys: PasskeyAuthenticator? = null,
-    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device, onReset, passkeys)
+        tlsPins: List<String> = emptyList(),
+    ) : this(Server(server, http, clientVersion, tlsPins = tlsPins), pins, storage, keysOf, device, onReset, passkeys)
 
     /** The parts of one signed-in user. */
     private class Active(
@@ -311,17 +314,19 @@ public class Callsign(
     /**
      * Says how to show a push: [members] are the `data` of an FCM message. Does not wait for the network where this device is
      * registered; the connection is made beside. A call that rings by it comes out of [ringing], too.
+     *
+     * @param wasLowered whether the message's `getPriority()` is no longer the high one of `getOriginalPriority()`.
      */
-    public suspend fun onPush(members: Map<String, String>): PushAction = operations.run {
+    public suspend fun onPush(members: Map<String, String>, wasLowered: Boolean = false): PushAction = operations.run {
         val begun = resumed() ?: return@run PushAction.Nothing
         begun.connection.connect()
         if (isOwnStart(members["type"], members["sessionId"])) return@run PushAction.Nothing
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
         if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
         val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
-        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen)
+        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen, wasLowered)
         when (action) {
-            is PushAction.Ringing -> invitationIn(members)?.let(begun.calls::onInvitation)
+            is PushAction.Ringing -> invitationIn(members, wasLowered)?.let(begun.calls::onInvitation)
             is PushAction.StopRinging -> begun.calls.onCancelled(action.callId, endingOf(action.reason.wireName))
             else -> Unit
         }

@@ -29,6 +29,8 @@ internal data class Invitation(
     val keyFrom: Sender?,
     val sentAtMs: Long,
     val expiresAtMs: Long,
+    /** It came by a push whose priority Firebase has lowered. */
+    val wasLowered: Boolean = false,
 )
 
 internal fun invitationOf(members: JsonObject) = Invitation(
@@ -47,9 +49,10 @@ internal fun invitationOf(members: JsonObject) = Invitation(
  * The invitation of a push, whose members are texts. Null where the key was too long for a push, or the push makes no sense: the
  * call rings with the next connection.
  */
-internal fun invitationIn(members: Map<String, String>): Invitation? = try {
+internal fun invitationIn(members: Map<String, String>, wasLowered: Boolean = false): Invitation? = try {
     // A caller of whom it says nothing is a stranger.
-    if ("encryptedAESKey" in members) invitationOf(bodyOf(mapOf("isContact" to "false") + members)) else null
+    if ("encryptedAESKey" !in members) null
+    else invitationOf(bodyOf(mapOf("isContact" to "false") + members)).copy(wasLowered = wasLowered)
 } catch (_: CallsignException) {
     null
 }
