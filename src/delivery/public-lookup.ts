@@ -1,5 +1,5 @@
 /**
- * Addresses of a host for connections that others have chosen: a name that leads into a private network, to this machine
+ * Addresses of a host for connections that a client has chosen: a name that leads into a private network, to this machine
  * or to no host at all has none.
  */
 

@@ -20,6 +20,8 @@ export interface WebPushSettings {
   /** Whether the address is of a push service. */
   readonly isAllowed: (endpoint: string) => boolean
   readonly timeoutMs?: number
+  /** For urgent pushes, since a ring without an answer is tried again. */
+  readonly urgentTimeoutMs?: number
   readonly nowMs?: () => number
   /** How sockets are opened, for tests. No setting leads here: it would open the machine's own network. */
   readonly sockets?: AgentOptions
@@ -35,7 +37,7 @@ export interface WebPush {
   readonly payload: object
 }
 
-/** Every push service takes 4,096 octets (RFC 8030, section 7.2), of which the encryption has 103. */
+/** Every push service takes 4,096 octets (RFC 8030, section 7.2), and the encryption takes 103 of them. */
 export const WEB_PUSH_BYTES_MAX = 3_993
 
 export class WebPushSender {
@@ -57,7 +59,7 @@ export class WebPushSender {
 
   /** Never rejects. */
   async send(push: WebPush): Promise<DeliveryOutcome> {
-    const { isAllowed, timeoutMs = 10_000 } = this.#settings
+    const { isAllowed, timeoutMs = 10_000, urgentTimeoutMs = 3_000 } = this.#settings
     const { endpoint } = push.subscription
     // The operator may have taken a host from the list since the browser sent this.
     if (!isAllowed(endpoint)) return { kind: 'refused', reason: 'host-not-allowed' }
@@ -68,7 +70,7 @@ export class WebPushSender {
     const answer = await post({
       url: endpoint,
       ...request,
-      timeoutMs,
+      timeoutMs: push.urgency === 'high' ? urgentTimeoutMs : timeoutMs,
       answerBytesMax: ANSWER_BYTES_MAX,
       agent: this.#agent,
     })
@@ -107,7 +109,7 @@ export class WebPushSender {
   }
 }
 
-/** Of one push service that fails, others know nothing: each failure is of its message alone. */
+/** A failure of one push service says nothing about the rest, so each is of its message alone. */
 function outcomeOf(answer: PostResult): DeliveryOutcome {
   if (answer.kind === 'failed') return { kind: 'retry', reason: answer.reason, isOfMessage: true }
   const { status, retryAfterMs } = answer

@@ -1,10 +1,10 @@
-/** Which addresses a server may be sent to by others. */
+/** Which addresses a client may send the server to. */
 
 import type { LookupAddress } from 'node:dns'
 import t from 'tap'
 import { isPublicAddress, NotPublicError, publicLookup } from '../../src/delivery/public-lookup.ts'
 
-t.test('addresses of special purpose are not public, others are', async t => {
+t.test('all addresses are public but those of special purpose', async t => {
   for (const address of ['8.8.8.8', '1.1.1.1', '223.255.255.255', '2a00:1450:4001::1', '2606:4700::1111'])
     t.ok(isPublicAddress(address), address)
   for (const address of [

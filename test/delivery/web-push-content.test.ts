@@ -133,7 +133,7 @@ t.test('a ring comes at once, until it ends, with its words and without its key'
   t.same(taken, [[CALL, USER]])
 })
 
-t.test('what becomes of a ring takes its place, with words of its own', async t => {
+t.test('each end of a ring takes its place, with words of its own', async t => {
   const { tell } = await open(t)
   const topic = createHash('sha256').update('8000000001').digest('base64url').slice(0, 22)
   t.match(await tell(INVITATION), { headers: { topic } })

@@ -93,9 +93,15 @@ t.test('each answer of a push service has its outcome', async t => {
 })
 
 t.test('a push service that is silent is given up', async t => {
-  const { sink, sender, pushTo } = await open(t, { timeoutMs: 50 })
-  sink.answerNext('silence')
-  t.same(await sender.send(pushTo()), { kind: 'retry', reason: 'timeout', isOfMessage: true })
+  const timeout = { kind: 'retry', reason: 'timeout', isOfMessage: true }
+  for (const [settings, urgency] of [
+    [{ timeoutMs: 60_000, urgentTimeoutMs: 50 }, 'high'],
+    [{ timeoutMs: 50, urgentTimeoutMs: 60_000 }, 'normal'],
+  ] as const) {
+    const { sink, sender, pushTo } = await open(t, settings)
+    sink.answerNext('silence')
+    t.same(await sender.send(pushTo({ urgency })), timeout)
+  }
 })
 
 t.test('of an answer no more is read than tells what became of the push', async t => {

@@ -1,5 +1,5 @@
 /**
- * The development client rings while its page is closed, in headless Chromium. That has no push service, and shows no
+ * The development client rings while its page is closed, in headless Chromium, which has no push service and shows no
  * notifications: the subscription is made up, what the server would have sent is handed to the worker by the browser's own
  * tools, and what the worker would show is noted.
  */
@@ -58,7 +58,7 @@ interface Shown {
   readonly actions: readonly { readonly action: string; readonly title: string }[]
 }
 
-/** What the worker shows, once there is something. */
+/** The worker's notifications, once there are any. */
 function shownBy(worker: Worker): Promise<readonly Shown[]> {
   return worker.evaluate(`(async () => {
     while (shown.length === 0) await new Promise(resolve => setTimeout(resolve, 20))

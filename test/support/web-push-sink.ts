@@ -1,5 +1,5 @@
 /**
- * Stands in for a browser and its push service: makes subscriptions, takes requests over TLS, and opens what comes by the
+ * Stands in for a browser and its push service: makes subscriptions, takes requests over TLS, and opens them by the
  * text of RFC 8291, 8188 and 8292 alone. Answers on command.
  */
 
@@ -23,9 +23,9 @@ export interface ReceivedWebPush {
   readonly headers: IncomingHttpHeaders
   /** Octets of the body. */
   readonly bytes: number
-  /** What its browser reads. */
+  /** As its browser reads it. */
   readonly text: string
-  /** Of the token that the server has signed. */
+  /** In the token that the server has signed. */
   readonly claims: Readonly<Record<string, unknown>>
   /** The key that it is signed with, base64url. */
   readonly signer: string

@@ -1,4 +1,4 @@
-/** What a device sends of itself, as the domain takes it. */
+/** Members that a device sends about itself, as the domain takes them. */
 
 import type { Static, TObject } from 'typebox'
 import type { SentPushTokens } from '../../domain/devices/device.ts'
@@ -10,7 +10,7 @@ import { PutPushRequest } from '../../schema/device.ts'
 
 type SentSubscription = NonNullable<Static<typeof PutPushRequest>['webPush']>
 
-/** The members that the schema names: bodies keep others too. */
+/** The members that the schema names: bodies keep unknown ones too. */
 export function known<Schema extends TObject>({ properties }: Schema, body: Static<Schema>): Static<Schema> {
   const named = Object.entries(body).filter(([name]) => Object.hasOwn(properties, name))
   return Object.fromEntries(named) as Static<Schema>

@@ -26,7 +26,7 @@ export interface MetaDeps {
   /** The address that clients see; known once the server listens. */
   readonly publicUrl: () => string
   readonly features: Features
-  /** What browsers subscribe to pushes with; undefined where they get none. */
+  /** The key that browsers subscribe with; undefined where they get no pushes. */
   readonly webPushKey: string | undefined
   /** `email`, `phone` and names of identity providers. */
   readonly loginMethods: readonly string[]

@@ -1,5 +1,5 @@
 /**
- * `callsign/app/service-worker`: for the service worker of a web app. It shows what is pushed while no page is open, an
+ * `callsign/app/service-worker`: for the service worker of a web app. It shows pushes while no page is open, an
  * incoming call above all, and a click opens the page. It has no session and asks the server nothing.
  */
 
@@ -16,7 +16,7 @@ export interface WorkerMessage {
   readonly callId: string
 }
 
-/** What is kept of a push with its notification. */
+/** The part of a push that is kept with its notification. */
 interface Kept {
   readonly type: string
   readonly callId?: string
@@ -187,5 +187,5 @@ interface Button {
   readonly title: string
 }
 
-/** Long enough to be read by somebody who has heard it ring. */
+/** Time to read it for a person who has heard the ring. */
 const QUIET_LINE_MS = 10_000

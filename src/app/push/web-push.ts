@@ -1,6 +1,6 @@
 /**
- * `callsign/app/web-push`: has a browser ring while no page of the app is open. The person is asked for it by the browser;
- * what comes is shown by a service worker with `callsign/app/service-worker`.
+ * `callsign/app/web-push`: has a browser ring while no page of the app is open. The browser asks the person first;
+ * a service worker with `callsign/app/service-worker` shows the pushes.
  */
 
 import { Recent } from '../../recent.ts'
@@ -41,7 +41,7 @@ export async function renewWebPush(
   return Notification.permission === 'granted' ? subscribe(me, registration, known) : 'refused'
 }
 
-/** Also where the user is signed out: the next user of the browser has not asked for pushes. */
+/** Call it before the user signs out, too: pushes are for the user who switched them on. */
 export async function unsubscribeFromWebPush(
   me: Callsign,
   registration: ServiceWorkerRegistration,
@@ -76,7 +76,7 @@ async function subscribe(
 
 /**
  * What the worker shows of a ring goes when the ring does: the server says nothing of that to a browser with a connection.
- * A push may also come after its ring is over here.
+ * A push may also come later than the answer.
  */
 function watch(me: Callsign, registration: ServiceWorkerRegistration): void {
   watched.add(me)
@@ -96,7 +96,7 @@ function watch(me: Callsign, registration: ServiceWorkerRegistration): void {
     if (data?.kind === 'callsign-shown' && over.has(data.callId)) void stopShowing(registration, data.callId)
     if (data?.kind !== 'callsign-decline') return
     const call = me.calls.find(call => call.callId === data.callId && isRinging(call))
-    // It may have ended meanwhile.
+    // Another device may have been faster.
     call?.decline().catch(() => {})
   })
 }

@@ -14,7 +14,7 @@ export interface WebPushSubscription {
   }
 }
 
-/** Of Chrome and the browsers built on it, Firefox, Safari, and Edge. */
+/** Where Chrome and the browsers built on it, Firefox, Safari and Edge have theirs. */
 export const USUAL_WEB_PUSH_HOSTS: readonly string[] = [
   'fcm.googleapis.com',
   'updates.push.services.mozilla.com',

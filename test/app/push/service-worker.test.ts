@@ -1,4 +1,4 @@
-/** What a service worker makes of pushes and clicks, in a browser that is made up. */
+/** How a service worker shows pushes and handles clicks, in a fake browser. */
 
 import t, { type Test } from 'tap'
 import { handleCallPushes, type ShownPushes } from '../../../src/app/push/service-worker.ts'
@@ -192,7 +192,7 @@ t.test('only a page declines; without one the call is opened', async t => {
   t.same(closed.did, [`open ${SCOPE}?call=8000000001`])
 })
 
-t.test('pushes and notifications of others are left to others', async t => {
+t.test('foreign pushes and notifications are left alone', async t => {
   const { push, fire, shown, did } = open(t)
   const { sentAt: _, ...undated } = RING
   for (const payload of [

@@ -13,7 +13,7 @@ interface Browser {
   readonly permission?: 'granted' | 'denied' | 'default'
   /** The key of the subscription that there is. */
   readonly subscribedWith?: Buffer
-  /** Of the server. */
+  /** The server's. */
   readonly key?: Buffer | null
   readonly hasPush?: boolean
   readonly isSignedOut?: boolean
@@ -124,7 +124,7 @@ t.test('who does not allow notifications gets no subscription', async t => {
   }
 })
 
-t.test('a start sends the subscription anew, asks nobody, and makes none', async t => {
+t.test('a start sends the subscription anew, without a question, and makes none', async t => {
   const known = open(t, { subscribedWith: KEY })
   t.equal(await renewWebPush(known.me, known.registration), 'on')
   t.same(known.did, [sent('old')])
@@ -164,7 +164,7 @@ const ring = (callId: string, did: unknown[]): FakeCall => ({
   decline: async () => void did.push(`decline ${callId}`),
 })
 
-t.test('what is shown of a ring goes when the ring is over here, and a missed call stays', async t => {
+t.test('the notification of a ring goes once it rings no more, and a missed call stays', async t => {
   const { me, registration, did, calls, change, hear } = open(t)
   await subscribeToWebPush(me, registration)
   did.length = 0
@@ -178,7 +178,7 @@ t.test('what is shown of a ring goes when the ring is over here, and a missed ca
   change()
   await Promise.resolve()
   t.same(did, ['close 1'])
-  // A push that comes after its ring is over.
+  // Its push comes late.
   hear({ kind: 'callsign-shown', callId: '1' })
   await Promise.resolve()
   t.same(did, ['close 1', 'close 1'])

@@ -43,15 +43,18 @@ t.test('left out, the contact is the server’s address, if that leads to it', a
     t.equal(vapidContactOf({}, url), 'mailto:nobody@example.org')
 })
 
-t.test('a development server has a key of its own, which stays; production has what is set', async t => {
-  const [one, other] = [randomBytes(32), randomBytes(32)]
-  const key = vapidKeyOf({}, true, one)
-  t.ok(vapidPublicKey(key ?? ''))
-  t.equal(vapidKeyOf({}, true, one), key)
-  t.not(vapidKeyOf({}, true, other), key)
-  t.equal(vapidKeyOf({}, false, one), undefined)
-  t.equal(vapidKeyOf({ vapidKey: 'set' }, true, one), 'set')
-})
+t.test(
+  'a development server has a key of its own, which stays; production has the one in the settings',
+  async t => {
+    const [one, other] = [randomBytes(32), randomBytes(32)]
+    const key = vapidKeyOf({}, true, one)
+    t.ok(vapidPublicKey(key ?? ''))
+    t.equal(vapidKeyOf({}, true, one), key)
+    t.not(vapidKeyOf({}, true, other), key)
+    t.equal(vapidKeyOf({}, false, one), undefined)
+    t.equal(vapidKeyOf({ vapidKey: 'set' }, true, one), 'set')
+  },
+)
 
 t.test('numbers that are no key are passed over', async t => {
   const zeroThenOne = [Buffer.alloc(32), Buffer.alloc(32, 1)]
