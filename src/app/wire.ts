@@ -1721,6 +1721,8 @@ export interface ResolveShareTokenRequest {
 export interface RingingCommand {
   /** The invitation's. */
   readonly eventId?: string
+  /** Whether Google lowered the priority of the push that rang. It is counted. */
+  readonly wasLowered?: boolean
 }
 
 export type SendKeysReply = object

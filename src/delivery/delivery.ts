@@ -11,6 +11,7 @@ import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush, FcmSender } from './fcm.ts'
+import { finishedApnsPush, finishedFcmPush } from './finished-push.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
 import type { DeliveryOutcome, Skipped } from './outcome.ts'
@@ -278,12 +279,15 @@ function shownOf({ provider, push }: Prepared): {
   headers: Readonly<Record<string, string>>
   payload: object
 } {
-  if (provider === 'apns') return { headers: apnsHeaders(push), payload: push.payload }
+  if (provider === 'apns') {
+    const finished = finishedApnsPush(push)
+    return { headers: apnsHeaders(finished), payload: finished.payload }
+  }
   if (provider === 'webpush') {
     const { urgency, ttlSeconds, topic, payload } = push
     return { headers: { urgency, ttl: `${ttlSeconds}`, ...(topic === undefined ? {} : { topic }) }, payload }
   }
-  const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = push
+  const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = finishedFcmPush(push)
   return { headers: { priority, ttl: `${ttlSeconds}s` }, payload }
 }
 
