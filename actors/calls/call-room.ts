@@ -72,6 +72,8 @@ export interface CallRoomDeps extends CallRates {
   readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
   /** Counts decisions once they are durable, by command. */
   readonly decisions?: { inc(labels: { readonly kind: CallCommand['kind'] }): void }
+  /** Counts rings whose push Google lowered. */
+  readonly loweredPushes: { inc(): void }
   /** Told of them likewise; absent but in development. */
   readonly console?:
     | { onDecided(command: CallCommand, call: Call, effects: readonly CallEffect[]): void }
@@ -281,6 +283,7 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   #report(command: CallCommand, call: Call, effects: readonly CallEffect[]): void {
     this.#deps.decisions?.inc({ kind: command.kind })
+    if (command.kind === 'ringing' && command.wasLowered) this.#deps.loweredPushes.inc()
     this.#deps.console?.onDecided(command, call, effects)
   }
 

@@ -28,10 +28,15 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
     'Không kết nối được với máy chủ. Hãy kiểm tra kết nối mạng rồi thử lại.',
     'Der Server ist nicht erreichbar. Prüfe deine Internetverbindung und versuche es noch einmal.',
   ],
-  'SIGNED_OUT DEVICE_REMOVED': [
-    'You are signed out on this device. Sign in again.',
-    'Bạn đã bị đăng xuất trên thiết bị này. Hãy đăng nhập lại.',
-    'Du bist auf diesem Gerät abgemeldet. Melde dich wieder an.',
+  DEVICE_REMOVED: [
+    'This device was removed from your account. Sign in again.',
+    'Thiết bị này đã bị gỡ khỏi tài khoản của bạn. Hãy đăng nhập lại.',
+    'Dieses Gerät wurde aus deinem Konto entfernt. Melde dich wieder an.',
+  ],
+  SIGNED_OUT: [
+    'You are signed out. Sign in again.',
+    'Bạn đã đăng xuất. Hãy đăng nhập lại.',
+    'Du bist abgemeldet. Melde dich wieder an.',
   ],
   ALREADY_SIGNED_IN: [
     'Another account is signed in here. Sign it out first.',

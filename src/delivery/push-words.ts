@@ -2,7 +2,7 @@
  * The words of every push, in the languages there are. A phone looks them up in its own resources by `loc-key`
  * (`scripts/support/write-phone-words.ts` writes those from here); a browser has none, and gets the words themselves.
  *
- * `%@` is where an argument goes. What stands in it was chosen by others, so no sentence leans on its grammar.
+ * `%@` is where an argument goes: any name or text, so no sentence may depend on its grammar.
  */
 
 import type { Language } from './texts.ts'
@@ -105,7 +105,7 @@ export const CHANNELS = {
   ongoing: 'callsign_ongoing',
 } as const
 
-/** What phones show by themselves, beside the pushes: names of the channels, and of what is done with a call. */
+/** Shown by the app on the phone, not named by a push: the channels, and the buttons and states of a call. */
 export const PHONE_WORDS = {
   callsign_channel_calls: { en: 'Incoming calls', vi: 'Cuộc gọi đến', de: 'Eingehende Anrufe' },
   callsign_channel_missed: { en: 'Missed calls', vi: 'Cuộc gọi nhỡ', de: 'Verpasste Anrufe' },

@@ -85,7 +85,7 @@ function sealingOf({ deviceId, push }: Device): PushSealing | undefined {
 function fcmNotification(content: PushContent): Pick<FcmPush, 'notification' | 'channelId'> {
   if (content.kind !== 'alert') return {}
   const { locKey, locArgs, thread, callId } = content
-  // What is shown of a call takes the place of its ringing, which the app shows under the same tag.
+  // The app shows a ringing call under this tag, so that the notification replaces it.
   const replaced = callId === undefined ? {} : { tag: callId }
   const channelId = CHANNELS[thread === 'calls' ? 'missed' : thread]
   return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs, ...replaced }, channelId }

@@ -78,6 +78,12 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly loweredPushes = new Counter({
+    name: 'callsign_pushes_lowered_total',
+    help: 'Rings that came by a push whose priority Google had lowered, as the devices say',
+    registers: [this.#registry],
+  })
+
   readonly stompEndings = new Counter({
     name: 'callsign_stomp_endings_total',
     help: 'STOMP connections that came to their end, by reason',
@@ -230,6 +236,7 @@ const OF_WRITER = [
   'callsign_sms_stops_total',
   'callsign_login_checks_total',
   'callsign_call_commands_total',
+  'callsign_pushes_lowered_total',
   'callsign_media_requests_total',
   'callsign_media_events_total',
   'callsign_media_strangers_total',

@@ -113,6 +113,9 @@ export const KeysRequest = Type.Object({
 /** The device rings; sent over STOMP only. */
 export const RingingRequest = Type.Object({
   eventId: Type.Optional(Type.String({ maxLength: 64, description: "The invitation's" })),
+  wasLowered: Type.Optional(
+    Type.Boolean({ description: 'Whether Google lowered the priority of the push that rang. It is counted' }),
+  ),
 })
 
 export const KeyMembersQuery = Type.Object({
@@ -121,7 +124,8 @@ export const KeyMembersQuery = Type.Object({
 
 /** A device's command to `/app/call/{callId}/...`; the destination names the call and the command. */
 export type SaidCallCommand =
-  | { readonly kind: 'ringing' | 'leave' }
+  | { readonly kind: 'leave' }
+  | { readonly kind: 'ringing'; readonly wasLowered?: boolean | undefined }
   | { readonly kind: 'decline'; readonly reason?: DeclineReason | undefined }
   | {
       readonly kind: 'accept-rejoin'
@@ -153,6 +157,7 @@ export function parseCallCommand(kind: SaidCallCommand['kind'], body: Uint8Array
     case 'decline':
       return { kind, reason: DECLINE.read(bytes, JSON_TYPE).reason }
     case 'ringing':
+      return { kind, wasLowered: RINGING.read(bytes, JSON_TYPE).wasLowered }
     case 'leave':
       RINGING.read(bytes, JSON_TYPE)
       return { kind }

@@ -35,7 +35,7 @@ export interface CallRoomsDeps {
   readonly admit?: ApiDeps['admit']
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
-  readonly metrics: Pick<Metrics, 'callCommands'>
+  readonly metrics: Pick<Metrics, 'callCommands' | 'loweredPushes'>
   /** See `CallRoomDeps`. */
   readonly mediaRoom?: CallRoomDeps['mediaRoom']
   /** Called with each decision; absent but in development. */
@@ -70,6 +70,7 @@ export class CallRooms {
         idsAs,
         monotonicMs,
         decisions: metrics.callCommands,
+        loweredPushes: metrics.loweredPushes,
         console: devConsole,
       }),
     )

@@ -126,7 +126,7 @@ t.test('refusals by HTTP and by STOMP have their sentences in the app’s langua
   const ready = me.once('ready')
   await me.resume()
   const sentenceOf = (act: Promise<unknown>) => act.catch(({ sentence }) => sentence)
-  t.equal(await sentenceOf(me.join('1')), 'Kein solcher Anruf.')
+  t.equal(await sentenceOf(me.join('1')), 'Dieser Anruf wurde nicht gefunden.')
   await ready
   t.equal(await sentenceOf(me.send('/app/nowhere', {})), 'Nicht gefunden.')
 })

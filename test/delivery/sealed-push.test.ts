@@ -68,7 +68,7 @@ function googlePushOf(device: Device, push: Push): FcmPush | undefined {
   return unfinished && finishedFcmPush(unfinished)
 }
 
-t.test('what is sealed here has the form of the vectors', async t => {
+t.test('the server seals in the form of the vectors', async t => {
   for (const { name, pushKey, deviceId, sealed, members } of opens) {
     const sealing = { pushKey, deviceId }
     const [one, other] = [sealPush(sealing, members), sealPush(sealing, members)]

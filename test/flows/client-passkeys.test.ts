@@ -65,7 +65,7 @@ for (const [kind, script] of [
       await passkeys(ann).waitFor({ state: 'detached' })
       await button(ann, 'Sign out').click()
       await button(ann, 'Sign in with a passkey').click()
-      await ann.getByText('This passkey signs in no more').waitFor()
+      await ann.getByText('This passkey is not valid any more').waitFor()
     },
   )
 }

@@ -32,13 +32,14 @@ t.test('each command is read into its members, ids whole', async t => {
   const more = '{"epoch":65535,"reason":"leave","encryptedAESKeys":{},"keyMembers":"AAE=","without":["1_2"]}'
   t.match(parse('keys', more), { epoch: 65_535, keyMembers: 'AAE=', without: ['1_2'] })
   t.same(parse('decline', '{"reason":"busy"}'), { kind: 'decline', reason: 'busy' })
-  t.same(parse('ringing', '{"eventId":"x"}'), { kind: 'ringing' })
+  t.same(parse('ringing', '{"eventId":"x"}'), { kind: 'ringing', wasLowered: undefined })
+  t.same(parse('ringing', '{"wasLowered":true}'), { kind: 'ringing', wasLowered: true })
   t.same(parse('leave', '{}'), { kind: 'leave' })
 })
 
 t.test('an empty body has no members', async t => {
   t.same(parse('leave', ''), { kind: 'leave' })
-  t.same(parse('ringing', ''), { kind: 'ringing' })
+  t.same(parse('ringing', ''), { kind: 'ringing', wasLowered: undefined })
   t.same(parse('decline', ''), { kind: 'decline', reason: undefined })
   t.throws(() => parse('keys', ''), { code: 'VALIDATION_FAILED' })
 })

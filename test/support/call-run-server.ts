@@ -186,4 +186,8 @@ function randomBytesOf(draw: SeededRandom, length: number): Uint8Array {
 }
 
 const NO_BODY = new Uint8Array(0)
-const NO_METRICS = { callCommands: { inc() {} }, stompEndings: { inc() {} } } as unknown as Metrics
+const NO_METRICS = {
+  callCommands: { inc() {} },
+  loweredPushes: { inc() {} },
+  stompEndings: { inc() {} },
+} as unknown as Metrics

@@ -4,7 +4,7 @@
  */
 
 import type { Act } from '../../src/app/calls/act.ts'
-import { type Device, isPresent, type Waiting } from '../../src/app/calls/device.ts'
+import { type Device, isPresent, isUnreachable, type Waiting } from '../../src/app/calls/device.ts'
 import { decide, newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input } from '../../src/app/calls/input.ts'
 import { readStoryFile, type StoryFile } from './story-file.ts'
@@ -75,13 +75,17 @@ export class StoryPlayer {
     return acts.map(act => this.#told(act))
   }
 
-  /** Each with its state, and its room and caller where the story names them; an ended one is gone with the next input. */
+  /** Each with its state, those whom it does not reach, and its room and caller where the story names them; an ended one is gone with the next input. */
   get calls(): string[] {
-    return this.device.calls.map(({ callId, record, caller: { displayName, alias, isContact } }) => {
+    return this.device.calls.map(call => {
+      const { callId, record, caller } = call
+      const { displayName, alias, isContact } = caller
+      const people = record?.participants ?? []
+      const unreachable = people.filter(one => isUnreachable(call, one)).map(one => ` without ${one.userId}`)
       const room = record?.roomId === undefined ? '' : ` in room ${record.roomId}`
       const person = `${alias ?? displayName}${isContact ? '' : ', a stranger'}`
-      const caller = isContact === undefined ? '' : ` by ${person}`
-      return `${callId} ${stateIn(this.device, callId)}${room}${caller}`
+      const by = isContact === undefined ? '' : ` by ${person}`
+      return `${callId} ${stateIn(this.device, callId)}${unreachable.join('')}${room}${by}`
     })
   }
 
@@ -191,7 +195,7 @@ export class StoryPlayer {
       case 'sending':
         return `sends with key ${this.#keyOf(act.value.key)}`
       case 'participant':
-        return `participant ${act.value.userId} ${act.value.state}`
+        return `participant ${act.value.userId} ${act.value.isUnreachable ? 'unreachable' : act.value.state}`
       case 'media':
         return `media ${act.value.state}`
       case 'key-asked':

@@ -125,6 +125,7 @@ export class TestRooms {
       }),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
       idsAs: world.idsAs,
+      loweredPushes: { inc: () => undefined },
       monotonicMs: () => this.clock.monotonicMs(),
     }
     this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))

@@ -38,11 +38,18 @@ function statusText(call: Call, others: readonly CallMember[], { nowMs }: App): 
     case 'keyless':
       return 'Nobody has given the key.'
     case 'ringing':
-      return others.some(({ state }) => state === 'ringing') ? 'Ringing …' : 'Calling …'
+      return ringingText(others)
     default:
       if (!others.some(({ state }) => state === 'joined')) return 'Nobody else is here now.'
       return `${isVideo ? 'Video' : 'Audio'} call, ${durationText((nowMs - startedAtMs) / 1000)}`
   }
+}
+
+function ringingText(others: readonly CallMember[]): string {
+  if (others.some(({ state }) => state === 'ringing')) return 'Ringing …'
+  const called = others.filter(({ state }) => state === 'invited')
+  if (called.length === 0 || !called.every(one => one.isUnreachable)) return 'Calling …'
+  return called.length === 1 ? 'Can’t be reached now' : 'Nobody can be reached now'
 }
 
 /** A tile for each other person who is there, and what they show of their screens before all. */
@@ -235,10 +242,10 @@ function wayOut(
 /** The people in the call, and those who can be invited: the one place for people while the call has the window. */
 function peopleView(state: State, call: Call, app: App): TemplateResult {
   const { user, doing } = state
-  const rowOf = ({ userId, name, state }: CallMember) => {
+  const rowOf = ({ userId, name, state, isUnreachable }: CallMember) => {
     const canRemove = call.isHost && userId !== user?.userId && !GONE.has(state) && call.state === 'active'
     return html`<li>${avatar(name)}<span class="grow name" dir="auto">${name}</span>
-      <span class="quiet">${userId === call.hostUserId ? 'host, ' : ''}${STATES[state]}</span>
+      <span class="quiet">${userId === call.hostUserId ? 'host, ' : ''}${isUnreachable ? 'can’t be reached now' : STATES[state]}</span>
       ${
         canRemove
           ? html`<button class="plain bad" ?disabled=${doing.has('remove')} aria-label=${`Remove ${name}`}

@@ -182,7 +182,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
 }
 
 const COMMAND_EXAMPLES = {
-  ringing: { eventId: ENVELOPE.eventId },
+  ringing: { eventId: ENVELOPE.eventId, wasLowered: false },
   decline: { reason: 'busy' },
   leave: {},
   acceptRejoin: {

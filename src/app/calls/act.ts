@@ -5,7 +5,7 @@ import type { KeyBinding } from '../devices/call-key.ts'
 import type { SetHints } from '../devices/key-members.ts'
 import type { OperationName } from '../session/operations.ts'
 import type { CallParticipant } from '../wire.ts'
-import type { CallGateway, CallState, KeyAsk } from './call.ts'
+import type { CallGateway, CallState, KeyAsk, Reach } from './call.ts'
 import type { HeldKey, Kept, Sender } from './device.ts'
 
 /** Carried out in this order. Those with a number answer by `done` or `failed`. */
@@ -59,7 +59,7 @@ export type Act =
       readonly do: 'emit'
       readonly callId: string
       readonly name: 'participant'
-      readonly value: CallParticipant
+      readonly value: CallParticipant & Reach
     }
   | { readonly do: 'emit'; readonly callId: string; readonly name: 'media'; readonly value: CallGateway }
   | { readonly do: 'emit'; readonly callId: string; readonly name: 'key-asked'; readonly value: KeyAsk }

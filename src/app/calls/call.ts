@@ -67,8 +67,16 @@ export interface CallPerson {
   readonly isContact?: boolean
 }
 
+export interface Reach {
+  /**
+   * The person is invited, and none of their devices has shown itself to the server for five seconds: say that they can't be
+   * reached now. A phone of theirs may ring yet, and the state then changes.
+   */
+  readonly isUnreachable?: true
+}
+
 /** With the name that a screen shows. */
-export type CallMember = CallParticipant & Pick<CallPerson, 'name'>
+export type CallMember = CallParticipant & Pick<CallPerson, 'name'> & Reach
 
 /** Which media gateway the call has, and this device's tokens for it. */
 export type CallGateway = CallRecord['media']
@@ -81,8 +89,8 @@ export interface CallEvents {
   readonly key: Pick<EpochKey, 'epoch' | 'fingerprint'> & { readonly fromUserId: string }
   /** `sendingKey`, the key of this epoch, now seals frames. */
   readonly sending: Pick<EpochKey, 'epoch'>
-  /** A person was invited, rings, joined, left or declined. */
-  readonly participant: CallParticipant
+  /** A person was invited, can't be reached, rings, joined, left or declined. */
+  readonly participant: CallParticipant & Reach
   /** The gateway lets this device in, also again after it has lost its rooms. */
   readonly media: CallGateway
   /** Show the person, who may answer by `grantKey`. */

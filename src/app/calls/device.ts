@@ -6,7 +6,7 @@
 import type { Failure } from '../callsign-error.ts'
 import type { SetChange } from '../devices/key-members.ts'
 import type { Named } from '../names.ts'
-import type { CallRecord, KeysReason, KeyUpdateEvent, QueueEvent } from '../wire.ts'
+import type { CallParticipant, CallRecord, KeysReason, KeyUpdateEvent, QueueEvent } from '../wire.ts'
 import type { CallEnding, CallGateway, CallState, KeyAsk } from './call.ts'
 
 export interface Device {
@@ -86,6 +86,8 @@ export interface DeviceCall {
   readonly unopened: readonly string[]
   /** Whom this device has removed: they are in no set that it makes or takes. */
   readonly removed: readonly string[]
+  /** Invitations of people whom it does not reach; each until the person's state changes. */
+  readonly unreachable: readonly Pick<CallParticipant, 'userId' | 'invitedAt'>[]
   /** Devices in the call that a key of this device could not be sealed for: none is made for them alone. */
   readonly without: readonly string[]
   /** Devices that have asked, and are to have the next key. */
@@ -382,6 +384,11 @@ export interface Invite {
   readonly epoch?: number
   readonly record?: CallRecord
   readonly set?: KeySet
+}
+
+export function isUnreachable({ unreachable }: DeviceCall, person: CallParticipant): boolean {
+  const { userId, state, invitedAt } = person
+  return state === 'invited' && unreachable.some(one => one.userId === userId && one.invitedAt === invitedAt)
 }
 
 /** The state that an app sees. */

@@ -15,7 +15,7 @@ import type {
   KeyAsk,
   KeyDevice,
 } from './call.ts'
-import { type DeviceCall, newestKey, stateOf } from './device.ts'
+import { type DeviceCall, isUnreachable, newestKey, stateOf } from './device.ts'
 import type { CallCommand } from './input.ts'
 
 /** The device as far as a call of it needs it. */
@@ -57,7 +57,8 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     const isNews = call !== this.#now
     if (call.key !== this.#now.key || call.phase !== this.#now.phase) this.#keys = this.#sealedFor = undefined
     if (call.caller !== this.#now.caller) this.#caller = undefined
-    if (call.record !== this.#now.record) this.#participants = undefined
+    const { record, unreachable } = this.#now
+    if (call.record !== record || call.unreachable !== unreachable) this.#participants = undefined
     this.#now = call
     return isNews
   }
@@ -111,6 +112,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     this.#participants ??= (this.#now.record?.participants ?? []).map(one => ({
       ...one,
       name: this.#shell.names.of(one).name,
+      ...(isUnreachable(this.#now, one) && { isUnreachable: true }),
     }))
     return this.#participants
   }

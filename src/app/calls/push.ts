@@ -30,7 +30,7 @@ export type PushAction =
       readonly callId: string
       readonly uuid: string
       readonly reason: 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
-      /** In place of what was shown while it rang. */
+      /** In place of the ringing. */
       readonly shows: AfterRinging
     }
   /** Shown by the system, or by the app: `type` and members as docs/push.md has them. */
@@ -64,7 +64,7 @@ export class Pushes {
     this.#options = options
   }
 
-  /** What the device says of itself, with the key that its pushes are to be sealed with. */
+  /** The app's facts about the device, with the key for sealing its pushes. */
   async detailsFor(userId: string | undefined): Promise<DeviceDetails | undefined> {
     const { storage, device, sealedPushes } = this.#options
     if (sealedPushes === undefined || userId === undefined) return device

@@ -232,6 +232,7 @@ export function add(
     sending: { epoch: 0, uses: [], drops: [] },
     heldAtMs: 0,
     unopened: [],
+    unreachable: [],
     removed,
     without: [],
     admitted: [],

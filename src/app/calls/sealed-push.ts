@@ -9,7 +9,7 @@ import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 type Members = Readonly<Record<string, unknown>>
 
 interface StoredKey {
-  /** Base64 of 32 octets, as the server has it. */
+  /** Base64 of 32 octets. */
   readonly pushKey: string
 }
 

@@ -1,7 +1,7 @@
 /** A call's record and the events of its topic; the greater version wins. */
 
 import type { CallRecord, CallTopicEvent } from '../wire.ts'
-import { isAsking, newestKey } from './device.ts'
+import { isAsking, isUnreachable, newestKey } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import { isElsewhere, isOver, refresh } from './record.ts'
 import { ask, onBehind, onHostChanged } from './rejoining.ts'
@@ -39,6 +39,7 @@ function show(turn: Turn, record: CallRecord): void {
 }
 
 export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void {
+  if (event.type === 'participant_unreachable') return onUnreachable(turn, callId, event.userId)
   const record = turn.call(callId)?.record
   if (record === undefined || event.version < record.version) return
   turn.change(callId, { record: withEvent(record, event) })
@@ -58,6 +59,16 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
     return show(turn, shown)
   if (!isOwn && ['left', 'lost', 'removed'].includes(participant.state)) planAfterLeaving(turn, callId)
   fit(turn, callId)
+}
+
+/** A hint, whatever its version: it changes nothing of the record, and holds as long as the person is to answer. */
+function onUnreachable(turn: Turn, callId: string, userId: string): void {
+  const call = turn.call(callId)
+  const participant = call?.record?.participants.find(one => one.userId === userId)
+  if (call === undefined || participant?.state !== 'invited' || isUnreachable(call, participant)) return
+  const others = call.unreachable.filter(one => one.userId !== userId)
+  turn.change(callId, { unreachable: [...others, { userId, invitedAt: participant.invitedAt }] })
+  turn.act({ do: 'emit', callId, name: 'participant', value: { ...participant, isUnreachable: true } })
 }
 
 /** A callee is in. A caller that has restarted since asks them for the key. */

@@ -46,7 +46,14 @@ export type CallCommand =
       /** Base64, for the answers to name. */
       readonly nonce?: string | undefined
     }
-  | { readonly kind: 'ringing' | 'leave' | 'end'; readonly by: CallDeviceRef; readonly nowMs: number }
+  | { readonly kind: 'leave' | 'end'; readonly by: CallDeviceRef; readonly nowMs: number }
+  | {
+      readonly kind: 'ringing'
+      readonly by: CallDeviceRef
+      readonly nowMs: number
+      /** Google lowered the priority of the push that rang. */
+      readonly wasLowered?: boolean | undefined
+    }
   | {
       readonly kind: 'decline'
       readonly by: CallDeviceRef

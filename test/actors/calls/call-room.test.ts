@@ -227,6 +227,20 @@ t.test('a clock that is set neither ends a ring nor prolongs it', async t => {
   }
 })
 
+t.test('a push that Google lowered is counted once its ring is durable', async t => {
+  let lowered = 0
+  const rooms = openRooms(t, { roomDeps: () => ({ loweredPushes: { inc: () => lowered++ } }) })
+  const [ann, bob] = (await rooms.people(['Ann', 'Bob'], 2)) as People
+  const callId = await rooms.start(ann.phone, [bob])
+  rooms.writesToFail = 1
+  await t.rejects(rooms.ask(callId, { kind: 'ringing', by: bob.phone, wasLowered: true }))
+  await rooms.pass(1_000)
+  await rooms.ask(callId, { kind: 'ringing', by: bob.phone, wasLowered: false })
+  t.equal(lowered, 0)
+  await rooms.ask(callId, { kind: 'ringing', by: bob.phones[1]!, wasLowered: true })
+  t.equal(lowered, 1)
+})
+
 t.test('a start that could not be written has not happened', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People

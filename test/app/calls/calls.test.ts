@@ -221,6 +221,21 @@ t.test('a person has two devices: one approves the other, both ring, and the cal
   t.equal(back.fingerprint, call.fingerprint)
 })
 
+t.test('a callee with a closed app and no pushes is unreachable, until the app comes back', async t => {
+  const [ann, bob] = await newFriends(t)
+  const userId = bob!.me.userId!
+  await bob!.me.close()
+  const call = await ann!.me.call([userId])
+  const bobs = { userId, state: 'invited', isUnreachable: true }
+  t.match(await call.once('participant'), bobs)
+  t.match(call.participants[1], bobs)
+  const rings = call.once('participant')
+  const again = await restart(t, bob!)
+  t.match(await rings, { state: 'ringing' })
+  t.equal(call.participants[1]!.isUnreachable, undefined)
+  await (await present(again, call)).decline()
+})
+
 t.test('strangers can not be called', async t => {
   const [ann, bob, cat] = await newFriends(t, 3)
   await t.rejects(bob!.me.call([cat!.me.userId!]), { code: 'KEYS_UNAVAILABLE' })

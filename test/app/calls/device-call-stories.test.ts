@@ -51,6 +51,7 @@ const TOPIC: Record<CallTopicEvent['type'], true> = {
   participant_joined: true,
   participant_left: true,
   participant_declined: true,
+  participant_unreachable: true,
   media_changed: true,
   host_changed: true,
   call_status: true,

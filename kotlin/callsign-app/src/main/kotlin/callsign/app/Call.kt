@@ -93,7 +93,7 @@ public sealed interface CallEvent {
     /** From now on [Call.sendingKey], the key of this epoch, seals frames. */
     public data class SendingChanged(public val epoch: Long) : CallEvent
 
-    /** A person was invited, rings, joined, left or declined. */
+    /** A person was invited, can't be reached, rings, joined, left or declined. */
     public data class ParticipantChanged(public val participant: CallParticipant) : CallEvent
 
     /** The gateway lets this device in, also again after it has lost its rooms. */

@@ -22,6 +22,8 @@ public enum class ParticipantState {
 /**
  * One person of a call. [deviceId] is the device that is in the call, or was last, and [feedIds] what it sends at the media gateway:
  * show no name with any other feed. [mediaName] is `<userId>:<displayName>`; enter the media room without it.
+ * [isUnreachable]: the person is invited, and none of their devices has shown itself to the server for five seconds: say that they
+ * can't be reached now. A phone of theirs may ring yet, and the state then changes.
  */
 public data class CallParticipant(
     public val userId: ULong,
@@ -35,6 +37,7 @@ public data class CallParticipant(
     public val mediaName: String,
     public val feedIds: List<Long>,
     internal val invitedAtMs: Long,
+    public val isUnreachable: Boolean = false,
 ) {
     /** As the sets of devices name it that keys are sealed for. */
     internal val deviceName: String get() = "${userId}_$deviceId"

@@ -3,10 +3,12 @@ package callsign.app.calls
 
 import callsign.app.CallEnding
 import callsign.app.CallGateway
+import callsign.app.CallParticipant
 import callsign.app.CallRecord
 import callsign.app.CallState
 import callsign.app.CallsignException
 import callsign.app.KeyAsk
+import callsign.app.ParticipantState
 import callsign.app.Person
 import callsign.app.SetChange
 import callsign.app.hasCode
@@ -91,6 +93,8 @@ internal data class DeviceCall(
     val unopened: List<ULong> = emptyList(),
     /** Whom this device has removed: they are in no set that it makes or takes. */
     val removed: List<ULong> = emptyList(),
+    /** Invitations of people whom it does not reach; each until the person's state changes. */
+    val unreachable: List<Unreachable> = emptyList(),
     /** Devices in the call that a key of this device could not be sealed for: none is made for them alone. */
     val without: List<String> = emptyList(),
     /** Devices that have asked, and are to have the next key. */
@@ -107,6 +111,8 @@ internal data class DeviceCall(
     /** Users who asked for the key while this device did not have it either. */
     val askers: List<ULong> = emptyList(),
 )
+
+internal data class Unreachable(val userId: ULong, val invitedAtMs: Long)
 
 /** Taken at [atMs], unless the host gives one. */
 internal data class Offer(val key: HeldKey, val atMs: Long)
@@ -461,6 +467,9 @@ internal data class Invite(
     val epoch: Long? = null,
     val set: KeySet? = null,
 )
+
+internal fun isUnreachable(call: DeviceCall, person: CallParticipant): Boolean =
+    person.state == ParticipantState.INVITED && Unreachable(person.userId, person.invitedAtMs) in call.unreachable
 
 /** The state that an app sees. */
 internal fun stateOf(phase: Phase): CallState = when (phase) {

@@ -126,7 +126,10 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
 
     override suspend fun grantKey(ask: KeyAsk) = ask { Input.Grant(it, callId, ask) }
 
-    private fun participantsNow() = now.record?.participants.orEmpty().map { shell.named(it) }
+    private fun participantsNow(): List<CallParticipant> {
+        val call = now
+        return call.record?.participants.orEmpty().map { shell.named(it).copy(isUnreachable = isUnreachable(call, it)) }
+    }
 
     private fun sendingKeyOf(call: DeviceCall): EpochKey? = keys.find { it.epoch == call.sending.epoch }
 

@@ -7,6 +7,7 @@ import callsign.app.ParticipantState
 import callsign.app.endingOf
 import callsign.app.isOver
 import callsign.app.member
+import callsign.app.needId
 import callsign.app.needNumber
 import callsign.app.needText
 import callsign.app.participantOf
@@ -28,6 +29,7 @@ internal fun Turn.onRefreshed(callId: String, record: CallRecord, again: Int) {
 }
 
 internal fun Turn.onTopic(callId: String, event: JsonObject) {
+    if (event.text("type") == "participant_unreachable") return onUnreachable(callId, event.needId("userId"))
     val record = call(callId)?.record ?: return
     if (event.needNumber("version") < record.version) return
     val changed = record.changedBy(event)
@@ -63,6 +65,16 @@ private fun Turn.show(record: CallRecord) {
     }
     if (call.phase == Phase.RingingOut && record.status == "active") onAnswered(record)
     fit(callId)
+}
+
+/** A hint, whatever its version: it changes nothing of the record, and holds as long as the person is to answer. */
+private fun Turn.onUnreachable(callId: String, userId: ULong) {
+    val call = call(callId) ?: return
+    val participant = call.record?.participant(userId) ?: return
+    if (participant.state != ParticipantState.INVITED || isUnreachable(call, participant)) return
+    val others = call.unreachable.filter { it.userId != userId }
+    change(callId) { copy(unreachable = others + Unreachable(userId, participant.invitedAtMs)) }
+    emit(callId, News.Participant(participant.copy(isUnreachable = true)))
 }
 
 /** A callee is in. A caller that has restarted meanwhile asks them for the key. */

@@ -93,11 +93,13 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         return decision.acts.map(::told)
     }
 
-    /** Each with its state, and its room and caller where the story names them; an ended one is gone with the next input. */
+    /** Each with its state, those whom it does not reach, and its room and caller where the story names them; an ended one is gone with the next input. */
     val calls: List<String> get() = device.calls.map { call ->
+        val people = call.record?.participants.orEmpty().filter { isUnreachable(call, it) }
+        val without = people.joinToString("") { " without ${it.userId}" }
         val room = call.record?.roomId?.let { " in room $it" }.orEmpty()
         val caller = call.caller.isContact?.let { isKnown -> " by ${call.caller.name}${if (isKnown) "" else ", a stranger"}" }
-        "${call.callId} ${stateIn(call.phase)}$room${caller.orEmpty()}"
+        "${call.callId} ${stateIn(call.phase)}$without$room${caller.orEmpty()}"
     }
 
     val nextMs: Long? get() = nextDeadlineMs(device)
@@ -308,7 +310,10 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             "key ${keyOf(news.key.key)} of epoch ${news.key.epoch} from ${news.key.fromUserId}$provisional"
         }
         is News.Sending -> "sends with key ${keyOf(news.key.key)}"
-        is News.Participant -> "participant ${news.participant.userId} ${news.participant.state.name.lowercase()}"
+        is News.Participant -> {
+            val (state, isUnreachable) = news.participant.run { state.name.lowercase() to isUnreachable }
+            "participant ${news.participant.userId} ${if (isUnreachable) "unreachable" else state}"
+        }
         is News.Media -> "media ${news.gateway.state}"
         is News.KeyAsked -> "key-asked ${news.ask.userId}_${news.ask.deviceId}"
         is News.Failed -> "error ${news.failure.code}"
