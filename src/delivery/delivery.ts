@@ -10,7 +10,8 @@ import type { OutboxMessage, PushProvider } from '../domain/messages/outbox-mess
 import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
-import type { FcmPush, FcmSender } from './fcm.ts'
+import type { FcmSender } from './fcm.ts'
+import type { FcmPush } from './fcm-push.ts'
 import { finishedApnsPush, finishedFcmPush } from './finished-push.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
@@ -210,9 +211,10 @@ export class Delivery {
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
     const device = deviceOf(userId, deviceId, notice.kind)
     const push = device?.push ?? lastTokens
-    if (device === undefined || push === undefined) return device
+    const isByAlert = this.#byAlert.has(message)
+    if (device === undefined || push === undefined || (push === device.push && !isByAlert)) return device
     const { apnsVoipToken: _, ...withoutVoip } = push
-    return { ...device, push: this.#byAlert.has(message) ? withoutVoip : push }
+    return { ...device, push: isByAlert ? withoutVoip : push }
   }
 
   async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {

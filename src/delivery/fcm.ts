@@ -4,11 +4,11 @@
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { FcmPush } from './fcm-push.ts'
 import { type FinishedFcmPush, finishedFcmPush } from './finished-push.ts'
 import { type PostResult, post } from './http-post.ts'
 import { Http2Link } from './http2-link.ts'
 import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
-import type { PushSealing } from './sealed-push.ts'
 
 /** The fields in use from Google's JSON file. */
 export interface FcmServiceAccount {
@@ -30,33 +30,6 @@ export interface FcmOptions {
   readonly nowMs?: () => number
   /** Google checks every message and delivers none. */
   readonly isDryRun?: boolean
-}
-
-export interface FcmPush {
-  readonly token: string
-  readonly priority: 'high' | 'normal'
-  /** A call's push is given up soon. */
-  readonly isUrgent?: boolean
-  readonly ttlSeconds: number
-  readonly collapseKey?: string
-  /** Shown by the system. Left out: the app gets `data` alone, and decides. */
-  readonly notification?: FcmNotification
-  readonly channelId?: string
-  readonly data: Readonly<Record<string, string | number | boolean>>
-  /** The data are sealed for this device. */
-  readonly sealing?: PushSealing | undefined
-}
-
-/** Words, or the names of words in the app's own resources. */
-export interface FcmNotification {
-  readonly title?: string
-  readonly body?: string
-  readonly titleLocKey?: string
-  readonly titleLocArgs?: readonly string[]
-  readonly bodyLocKey?: string
-  readonly bodyLocArgs?: readonly string[]
-  /** Takes the place of the app's notification with the same tag, and the id 0. */
-  readonly tag?: string
 }
 
 export class FcmSender {

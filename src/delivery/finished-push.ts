@@ -4,7 +4,7 @@
  */
 
 import type { ApnsPush } from './apns-link.ts'
-import type { FcmPush } from './fcm.ts'
+import type { FcmPush } from './fcm-push.ts'
 import { type PushMembers, withoutKey } from './push-content.ts'
 import { sealedCallId, sealPush } from './sealed-push.ts'
 

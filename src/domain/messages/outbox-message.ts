@@ -74,8 +74,8 @@ export type Channel = OutboxMessage['channel']
 export type PushProvider = 'apns' | 'fcm' | 'webpush'
 
 /**
- * Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. Rings, and what ends
- * them, have lanes of their own: a ring that waits behind other messages is missed.
+ * Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. Rings and their
+ * ends have lanes of their own: a ring that waits behind other messages is missed.
  */
 export const LANES = [
   'mail',

@@ -159,7 +159,7 @@ export class DeviceStore {
     change.put(DEVICES, idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
   }
 
-  /** What a provider answered about a token counts, unless the device has sent the token anew since, or another. */
+  /** A provider's answer about a token counts unless the device has sent the token anew since, or another. */
   judgeToken(change: Change, { userId, deviceId }: KeyOwner, judged: TokenVerdict): void {
     const device = this.active(change, userId, deviceId)
     if (device?.push === undefined) return

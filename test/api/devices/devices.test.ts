@@ -95,7 +95,7 @@ t.test('a registration may bring a subscription, and is judged likewise', async 
   t.equal(activeDevice(api, user, deviceId)?.push?.webPush?.endpoint, ENDPOINT)
 })
 
-t.test('the key of sealed pushes is kept with the tokens, and given to nobody', async t => {
+t.test('the key of sealed pushes is kept with the tokens, and never given out', async t => {
   const { api, ann, first } = await twoDevices(t)
   const put = (body: object) => api.send('PUT /app/api/devices/current/push', { token: ann.token, body })
   const pushKey = Buffer.alloc(32, 0xfb).toString('base64')
