@@ -21,7 +21,7 @@ type Scan = { readonly name: string; readonly text: string } & (
   | { readonly kind: 'invalid' }
 )
 
-/** Opens a text for a user whose server answers all. Gives what was opened, the requests, and the fragments. */
+/** Contacts with a server that answers everything, the requests to it, and the fragments that were checked. */
 function opener() {
   const [asked, fragments]: [unknown[], string[]] = [[], []]
   const request = async (operation: string, body: unknown) => {
