@@ -9,6 +9,7 @@ import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import apn from '@parse/node-apn'
 import { type ApnsEnvironment, reasonWord } from './outcome.ts'
+import type { PushSealing } from './sealed-push.ts'
 import { Silence } from './silence.ts'
 
 export interface ApnsPush {
@@ -22,13 +23,15 @@ export interface ApnsPush {
   /** Milliseconds since 1970; Apple keeps the push until then for a device that is away. */
   readonly expiresAtMs: number
   /** At most 64 bytes. */
-  readonly collapseId?: string
+  readonly collapseId?: string | undefined
   /** A UUID. A push that is tried twice has it twice. */
   readonly id: string
   /** A call's push is given up soon, and not tried again here after silence: its sender has done that by then. */
-  readonly isUrgent?: true
-  /** Sent as its JSON and nothing more. */
+  readonly isUrgent?: boolean
+  /** Sent as its JSON and nothing more, unless it is sealed or too large. */
   readonly payload: Readonly<Record<string, unknown>>
+  /** The payload's members are sealed for this device, and so is the id of the call. */
+  readonly sealing?: PushSealing | undefined
 }
 
 export type LinkAnswer =

@@ -16,6 +16,7 @@
 
 import { createPrivateKey } from 'node:crypto'
 import type { ApnsLink, ApnsPush, LinkAnswer } from './apns-link.ts'
+import { apnsPayloadBytesMax, finishedApnsPush } from './finished-push.ts'
 import type { ApnsEnvironment, DeliveryOutcome } from './outcome.ts'
 
 export interface ApnsOptions {
@@ -32,11 +33,6 @@ export interface ApnsOptions {
   /** A call rings for a minute: its pushes are given up sooner. */
   readonly urgentTimeoutMs?: number
   readonly nowMs?: () => number
-}
-
-/** Apple's limit on a payload, in bytes of JSON. */
-export function apnsPayloadBytesMax(pushType: ApnsPush['pushType']): number {
-  return pushType === 'voip' ? 5_120 : 4_096
 }
 
 /** Holds at most one session per environment, opened by the first push, until `close`. */
@@ -59,7 +55,8 @@ export class ApnsSender {
   }
 
   /** Never rejects. `sent` names the environment that took the push, to be remembered with the token. */
-  async send(push: ApnsPush): Promise<DeliveryOutcome> {
+  async send(unfinished: ApnsPush): Promise<DeliveryOutcome> {
+    const push = finishedApnsPush(unfinished)
     const body = JSON.stringify(push.payload)
     if (Buffer.byteLength(body) > apnsPayloadBytesMax(push.pushType)) {
       return { kind: 'refused', reason: 'PayloadTooLarge' }

@@ -4,9 +4,11 @@
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { type FinishedFcmPush, finishedFcmPush } from './finished-push.ts'
 import { type PostResult, post } from './http-post.ts'
 import { Http2Link } from './http2-link.ts'
 import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
+import type { PushSealing } from './sealed-push.ts'
 
 /** The fields in use from Google's JSON file. */
 export interface FcmServiceAccount {
@@ -34,13 +36,15 @@ export interface FcmPush {
   readonly token: string
   readonly priority: 'high' | 'normal'
   /** A call's push is given up soon. */
-  readonly isUrgent?: true
+  readonly isUrgent?: boolean
   readonly ttlSeconds: number
   readonly collapseKey?: string
   /** Shown by the system. Left out: the app gets `data` alone, and decides. */
   readonly notification?: FcmNotification
   readonly channelId?: string
-  readonly data: Readonly<Record<string, string>>
+  readonly data: Readonly<Record<string, string | number | boolean>>
+  /** The data are sealed for this device. */
+  readonly sealing?: PushSealing | undefined
 }
 
 /** Words, or the names of words in the app's own resources. */
@@ -86,7 +90,7 @@ export class FcmSender {
 
   /** Never rejects. */
   async send(push: FcmPush): Promise<DeliveryOutcome> {
-    const message = messageOf(push)
+    const message = messageOf(finishedFcmPush(push))
     const timeoutMs = push.isUrgent ? this.#urgentTimeoutMs : this.#timeoutMs
     const body = JSON.stringify(this.#isDryRun ? { validate_only: true, message } : { message })
     for (const isLast of [false, true]) {
@@ -223,7 +227,15 @@ function signingKey(pem: string): KeyObject {
 }
 
 /** The `Message` of HTTP v1. `JSON.stringify` leaves out undefined members. */
-function messageOf({ token, priority, ttlSeconds, collapseKey, notification, channelId, data }: FcmPush) {
+function messageOf({
+  token,
+  priority,
+  ttlSeconds,
+  collapseKey,
+  notification,
+  channelId,
+  data,
+}: FinishedFcmPush) {
   return {
     token,
     data,

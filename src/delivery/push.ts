@@ -7,12 +7,11 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Device } from '../domain/devices/device.ts'
-import { apnsPayloadBytesMax } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush } from './fcm.ts'
-import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'
+import type { Alert, PushContent, Ring } from './push-content.ts'
 import { CHANNELS, type LocKey } from './push-words.ts'
-import { type PushSealing, sealedCallId, sealPush } from './sealed-push.ts'
+import type { PushSealing } from './sealed-push.ts'
 
 /** A push's content, its event, and its lifetime. */
 export interface Push {
@@ -36,12 +35,15 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
   } = device.push ?? {}
   if (bundleId === undefined) return undefined
   const { content, eventId, expiresAtMs } = push
+  const { members } = content
   const sealing = sealingOf(device)
   const common = {
     environment: apnsEnvironment,
     // The same event to two devices would tell Apple that they have something to do with one another.
     id: sealing === undefined ? uuidOf(eventId) : randomUUID(),
-    ...(content.kind === 'alert' ? {} : URGENT),
+    isUrgent: content.kind !== 'alert',
+    expiresAtMs,
+    sealing,
   }
   if (content.kind === 'ring' && apnsVoipToken !== undefined) {
     return {
@@ -51,30 +53,20 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
       pushType: 'voip',
       priority: 10,
       // A phone that was out of coverage for half a minute still rings; the app ends a stale call at once.
-      expiresAtMs,
-      payload: apnsPayload({}, content.members, apnsPayloadBytesMax('voip'), sealing),
+      payload: { aps: {}, ...members },
     }
   }
   if (apnsToken === undefined) return undefined
-  const { callId, members } = content
-  const collapse =
-    callId === undefined ? {} : { collapseId: sealing ? sealedCallId(sealing, callId) : callId }
-  const base = { ...common, token: apnsToken, topic: bundleId, expiresAtMs, ...collapse }
+  const base = { ...common, token: apnsToken, topic: bundleId, collapseId: content.callId }
   if (content.kind === 'silent') {
-    const payload = apnsPayload(
-      { 'content-available': 1 },
-      members,
-      apnsPayloadBytesMax('background'),
-      sealing,
-    )
+    const payload = { aps: { 'content-available': 1 }, ...members }
     return { ...base, pushType: 'background', priority: 5, payload }
   }
   const aps = sealing === undefined ? alertAps(content) : sealedAps(content)
-  const payload = apnsPayload(aps, members, apnsPayloadBytesMax('alert'), sealing)
-  return { ...base, pushType: 'alert', priority: 10, payload }
+  return { ...base, pushType: 'alert', priority: 10, payload: { aps, ...members } }
 }
 
-/** Likewise for a device with an FCM token. `data` holds texts only, as FCM demands. */
+/** Likewise for a device with an FCM token. */
 export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | undefined {
   const token = device.push?.fcmToken
   if (token === undefined) return undefined
@@ -82,16 +74,14 @@ export function fcmPushOf(device: Device, push: Push, nowMs: number): FcmPush | 
   // The moments that a push spends here take no second from the 30 or 60 of contract 6.
   const ttlSeconds = Math.max(0, Math.round((expiresAtMs - nowMs) / 1000))
   const sealing = sealingOf(device)
-  const form =
-    sealing === undefined
-      ? { ...fcmNotification(content), data: fcmData(content.members) }
-      : { data: { sealed: sealPush(sealing, content.members) } }
-  return { token, priority: 'high', ttlSeconds, ...(content.kind === 'alert' ? {} : URGENT), ...form }
+  const shown = sealing === undefined ? fcmNotification(content) : {}
+  const isUrgent = content.kind !== 'alert'
+  return { token, priority: 'high', ttlSeconds, isUrgent, sealing, ...shown, data: content.members }
 }
 
 /** Undefined for a device that Apple's and Google's servers may read the pushes of. */
 function sealingOf({ deviceId, push }: Device): PushSealing | undefined {
-  return push?.pushKey === undefined ? undefined : { deviceId, pushKey: push.pushKey }
+  return push?.pushKey === undefined ? undefined : { deviceId: `${deviceId}`, pushKey: push.pushKey }
 }
 
 /** None for pushes that ring or stop ringing: the system shows nothing by itself, and the app, woken at once, does. */
@@ -102,13 +92,6 @@ function fcmNotification(content: PushContent): Pick<FcmPush, 'notification' | '
   const replaced = callId === undefined ? {} : { tag: callId }
   const channelId = CHANNELS[thread === 'calls' ? 'missed' : thread]
   return { notification: { bodyLocKey: locKey, bodyLocArgs: locArgs, ...replaced }, channelId }
-}
-
-function fcmData(members: PushMembers): Readonly<Record<string, string>> {
-  const textsOf = (each: PushMembers) =>
-    Object.fromEntries(Object.entries(each).map(([name, value]) => [name, String(value)]))
-  const data = textsOf(members)
-  return bytesOf(data) <= FCM_DATA_BYTES_MAX ? data : textsOf(withoutKey(members))
 }
 
 function alertAps(content: Alert | Ring): object {
@@ -133,31 +116,11 @@ function sealedAps({ kind }: Alert | Ring): object {
   }
 }
 
-/** With the key of the call if that is not too large for Apple. */
-function apnsPayload(
-  aps: object,
-  members: PushMembers,
-  bytesMax: number,
-  sealing: PushSealing | undefined,
-): ApnsPush['payload'] {
-  if (sealing !== undefined) return { aps, sealed: sealPush(sealing, members) }
-  const payload = { aps, ...members }
-  return bytesOf(payload) <= bytesMax ? payload : { aps, ...withoutKey(members) }
-}
-
-function bytesOf(value: object): number {
-  return Buffer.byteLength(JSON.stringify(value))
-}
-
 /** APNs wants a UUID; the event's 16 bytes are one. */
 function uuidOf(eventId: string): string {
   const hex = Buffer.from(eventId, 'base64url').toString('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
-/** For pushes that ring, or end a ringing. */
-const URGENT = { isUrgent: true } as const
-/** Names and values together; the JSON around them, which is counted here too, is not Google's. */
-const FCM_DATA_BYTES_MAX = 4_096
 /** A call to a phone without VoIP pushes: shown through a focus, and the app is woken to ring as it can. */
 const RINGING_ALERT = { 'interruption-level': 'time-sensitive', 'content-available': 1 }

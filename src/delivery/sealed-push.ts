@@ -4,12 +4,11 @@
  */
 
 import { createCipheriv, createHmac, randomBytes } from 'node:crypto'
-import type { DeviceId } from '../domain/ids.ts'
 import { type PushMembers, withoutKey } from './push-content.ts'
 
-/** A device and the key that its pushes are sealed with, base64 of 32 octets. */
+/** A device, in decimal, and the key that its pushes are sealed with, base64 of 32 octets. */
 export interface PushSealing {
-  readonly deviceId: DeviceId
+  readonly deviceId: string
   readonly pushKey: string
 }
 

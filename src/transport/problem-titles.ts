@@ -160,6 +160,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     de: 'Eine andere Geräteliste ist die neueste',
   },
   SESSION_HAS_DEVICE: { vi: 'Phiên của thiết bị khác', de: 'Sitzung eines anderen Geräts' },
+  PUSH_ENDPOINT_REFUSED: {
+    vi: 'Cuộc gọi không thể đổ chuông trong trình duyệt này khi trang đã đóng.',
+    de: 'Anrufe können in diesem Browser nicht klingeln, wenn die Seite geschlossen ist.',
+  },
   KEY_IN_USE: { vi: 'Khóa của người dùng khác', de: 'Schlüssel einer anderen Person' },
   USER_NOT_FOUND: { vi: 'Không tìm thấy người này.', de: 'Diese Person wurde nicht gefunden.' },
   SHARE_TOKEN_NOT_FOUND: {

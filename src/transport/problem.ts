@@ -134,6 +134,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   DEVICE_LIST_CONFLICT: problem(409, 'Another device list is the newest'),
   SESSION_HAS_DEVICE: problem(409, 'Session of another device'),
   KEY_IN_USE: problem(409, 'Key of another user'),
+  PUSH_ENDPOINT_REFUSED: problem(422, 'Calls can’t ring in this browser while the page is closed.'),
   USER_NOT_FOUND: problem(404, 'This person was not found.'),
   SHARE_TOKEN_NOT_FOUND: problem(404, 'This link is not valid any more. Ask for a new one.'),
   SHARE_TOKEN_EXPIRED: problem(410, 'This link is not valid any more. Ask for a new one.'),

@@ -5,7 +5,7 @@
  */
 
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -126,11 +126,8 @@ function skipWithoutAapt2(): string | false {
 
 /** Android's API with its resources, as Maven keeps it. */
 function frameworkJar(): string | undefined {
-  const folder = join(homedir(), '.m2/repository/org/robolectric/android-all')
-  try {
-    const [version] = readdirSync(folder)
-    return version && join(folder, version, `android-all-${version}.jar`)
-  } catch {
-    return undefined
-  }
+  const pom = readFileSync(join(PROJECT_ROOT, 'kotlin/pom.xml'), 'utf8')
+  const version = /<android-all\.version>(.*?)</.exec(pom)?.[1] ?? ''
+  const path = `.m2/repository/org/robolectric/android-all/${version}/android-all-${version}.jar`
+  return existsSync(join(homedir(), path)) ? join(homedir(), path) : undefined
 }

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { ApnsSender } from '../../src/delivery/apns.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
+import { finishedApnsPush, finishedFcmPush } from '../../src/delivery/finished-push.ts'
 import { apnsPushOf, fcmPushOf } from '../../src/delivery/push.ts'
 import { pushContentOf } from '../../src/delivery/push-content.ts'
 import type { CallNoticeBody } from '../../src/domain/calls/call-notice.ts'
@@ -417,13 +418,24 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
     ({ content: contentWith(keyChars), eventId: EVENT_ID, expiresAtMs: RING_ENDS_MS }) as const
   const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
   const forms: [name: string, bytesMax: number, payloadOf: (keyChars: number) => object][] = [
-    ['VoIP', 5_120, keyChars => apnsPushOf(deviceWith(IPHONE), pushWith(keyChars))!.payload],
+    [
+      'VoIP',
+      5_120,
+      keyChars => finishedApnsPush(apnsPushOf(deviceWith(IPHONE), pushWith(keyChars))!).payload,
+    ],
     [
       'alert',
       4_096,
-      keyChars => apnsPushOf(deviceWith({ ...BUNDLE, apnsToken: ALERT_TOKEN }), pushWith(keyChars))!.payload,
+      keyChars => {
+        const device = deviceWith({ ...BUNDLE, apnsToken: ALERT_TOKEN })
+        return finishedApnsPush(apnsPushOf(device, pushWith(keyChars))!).payload
+      },
     ],
-    ['FCM', 4_096, keyChars => fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!.data],
+    [
+      'FCM',
+      4_096,
+      keyChars => finishedFcmPush(fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!).data,
+    ],
   ]
   for (const [name, bytesMax, payloadOf] of forms) {
     t.ok(bytesOf(payloadOf(LONGEST_KEY_CHARS)) < 3_500, `${name}: room is left beside the longest key`)
@@ -456,8 +468,9 @@ t.test(
         if (content === undefined) return true
         const push = { content, eventId: EVENT_ID, expiresAtMs: NOW_MS }
         const apns = apnsPushOf(deviceWith(tokens), push)
-        const texts = Object.values(fcmPushOf(deviceWith(tokens), push, NOW_MS)?.data ?? {})
-        return isRightForApple(notice, apns) && areTexts(texts)
+        const fcm = fcmPushOf(deviceWith(tokens), push, NOW_MS)
+        const texts = fcm ? Object.values(finishedFcmPush(fcm).data) : []
+        return isRightForApple(notice, apns && finishedApnsPush(apns)) && areTexts(texts)
       },
       2_000,
     )

@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import { openPush } from '../../src/app/calls/sealed-push.ts'
 import { ApnsSender } from '../../src/delivery/apns.ts'
 import type { ApnsPush } from '../../src/delivery/apns-link.ts'
-import { FcmSender } from '../../src/delivery/fcm.ts'
+import { type FcmPush, FcmSender } from '../../src/delivery/fcm.ts'
+import { finishedApnsPush, finishedFcmPush } from '../../src/delivery/finished-push.ts'
 import { apnsPushOf, fcmPushOf, type Push } from '../../src/delivery/push.ts'
 import { type PushMembers, pushContentOf } from '../../src/delivery/push-content.ts'
 import { sealedCallId, sealPush } from '../../src/delivery/sealed-push.ts'
@@ -56,22 +57,33 @@ function deviceWith(tokens: PushTokens, deviceId: bigint, pushKey: string): Devi
   }
 }
 
+/** As they are sent: a push that is finished is not sealed again. */
+function applePushOf(device: Device, push: Push): ApnsPush | undefined {
+  const unfinished = apnsPushOf(device, push)
+  return unfinished && finishedApnsPush(unfinished)
+}
+
+function googlePushOf(device: Device, push: Push): FcmPush | undefined {
+  const unfinished = fcmPushOf(device, push, NOW_MS)
+  return unfinished && finishedFcmPush(unfinished)
+}
+
 t.test('the server seals in the form of the vectors', async t => {
   for (const { name, pushKey, deviceId, sealed, members } of opens) {
-    const sealing = { pushKey, deviceId: BigInt(deviceId) as DeviceId }
+    const sealing = { pushKey, deviceId }
     const [one, other] = [sealPush(sealing, members), sealPush(sealing, members)]
     t.equal(one.length, sealed.length, `${name}: the length`)
     t.same(await openPush(pushKey, deviceId, one), members, name)
     t.not(one.slice(0, 16), other.slice(0, 16), 'each has a nonce of its own')
   }
   for (const { pushKey, callId, collapseId } of collapseIds) {
-    t.equal(sealedCallId({ pushKey, deviceId: 1n as DeviceId }, callId), collapseId)
+    t.equal(sealedCallId({ pushKey, deviceId: '1' }, callId), collapseId)
   }
 })
 
 t.test('the key of a call is left out where the push would be too long with it', async t => {
   const [{ pushKey, deviceId, members } = opens[0]!] = opens
-  const sealing = { pushKey, deviceId: BigInt(deviceId) as DeviceId }
+  const sealing = { pushKey, deviceId }
   const opened = async (keyChars: number) => {
     const sealed = sealPush(sealing, { ...members, encryptedAESKey: 'k'.repeat(keyChars) })
     return { octets: Buffer.from(sealed, 'base64').length, ...(await openPush(pushKey, deviceId, sealed)) }
@@ -197,7 +209,7 @@ t.test('in a thousand pushes no provider sees a name, an id or a key', async t =
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf: () => 987_654_321 })!
     const { members } = content
     const push: Push = { content, eventId: notice.eventId, expiresAtMs }
-    const [byApple, byGoogle] = [apnsPushOf(device, push), fcmPushOf(device, push, NOW_MS)]
+    const [byApple, byGoogle] = [applePushOf(device, push), googlePushOf(device, push)]
     const outcome = byApple ? await apns.send(byApple) : await fcm.send(byGoogle!)
     if (outcome.kind !== 'sent') t.fail(outcome.kind)
     types.add(members.type)
@@ -235,7 +247,7 @@ t.test('what Apple gets of a sealed push', async t => {
     const { notice } = markedNotice(at)
     const { deviceId } = device
     const content = pushContentOf(notice, { deviceId, expiresAtMs: NOW_MS, badgeOf: () => 3 })!
-    return apnsPushOf(device, { content, eventId: notice.eventId, expiresAtMs: NOW_MS })!
+    return applePushOf(device, { content, eventId: notice.eventId, expiresAtMs: NOW_MS })!
   }
   const apsOf = ({ payload: { aps, sealed, ...others } }: ApnsPush) => {
     t.match(sealed, /^[A-Za-z0-9+/]+=*$/)
@@ -258,7 +270,7 @@ t.test('what Apple gets of a sealed push', async t => {
   t.match(stop, { pushType: 'background', priority: 5 })
   const shown = pushOf(TOKENS.iPhone, missed)
   t.same(apsOf(shown), { alert: { 'loc-key': 'sealed_notice' }, sound: 'default', 'mutable-content': 1 })
-  t.equal(shown.collapseId, sealedCallId({ pushKey, deviceId: 5n as DeviceId }, `${mark(missed, 'call').id}`))
+  t.equal(shown.collapseId, sealedCallId({ pushKey, deviceId: '5' }, `${mark(missed, 'call').id}`))
   t.equal(pushOf(TOKENS.iPhone, request).collapseId, undefined)
 })
 
@@ -267,8 +279,8 @@ t.test('Google gets a sealed push as data that the app shows, at once', async t 
   const { notice } = markedNotice(4)
   const { deviceId } = device
   const content = pushContentOf(notice, { deviceId, expiresAtMs: NOW_MS + 9_000, badgeOf: () => 3 })!
-  const push = fcmPushOf(device, { content, eventId: notice.eventId, expiresAtMs: NOW_MS + 9_000 }, NOW_MS)
+  const push = googlePushOf(device, { content, eventId: notice.eventId, expiresAtMs: NOW_MS + 9_000 })
   const { data, ...others } = push!
-  t.same(others, { token: FCM_TOKEN, priority: 'high', ttlSeconds: 9 })
+  t.same(others, { token: FCM_TOKEN, priority: 'high', isUrgent: false, ttlSeconds: 9 })
   t.same(Object.keys(data), ['sealed'])
 })

@@ -9,7 +9,7 @@ import { button, newTab, openHouse, widthsOf } from '../support/client-page.ts'
 const browser = (await openBrowser(t)) as Browser
 const OTHERS = 'I have somebody else’s link or code'
 
-/** A camera that sees grey, and after `showCode` a QR code, small and turned. `isCameraOn`: whether the page uses it. */
+/** A camera that shows `showCode`’s text as a QR code, small and turned, and grey before; `isCameraOn` says whether it is used. */
 const CAMERA = `
   const canvas = document.createElement('canvas')
   ;[canvas.width, canvas.height] = [640, 480]

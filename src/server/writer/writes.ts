@@ -20,11 +20,13 @@ import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
 import { SendingThread, type ThreadSettings } from '../../delivery/sending-thread.ts'
 import { SmsSender } from '../../delivery/sms.ts'
+import { WebPushSender } from '../../delivery/web-push.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { developmentRelay } from '../../domain/calls/turn.ts'
 import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { pushTokensJudged } from '../../domain/devices/device.ts'
+import { isPushEndpoint } from '../../domain/devices/web-push.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { isForAnyDevice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
@@ -45,6 +47,7 @@ import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
+import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
 
 export interface WriterServing extends Serving {
@@ -121,18 +124,27 @@ function openSenders({ config, nowMs, onSendingLost }: WriterServing) {
   const thread = isPushing ? new SendingThread({ push, onLost: onSendingLost }) : undefined
   const mail = config.mail && new MailSender(config.mail)
   const sms = config.sms && new SmsSender(config.sms)
+  const webPush = openWebPush(config)
   const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
   const close = async (): Promise<void> => {
     mail?.close()
+    webPush?.close()
     await thread?.close()
   }
   const byChannel = {
     ...(mail && { mail }),
     ...(sms && { sms }),
     ...thread?.senders,
+    ...(webPush && { webPush }),
     ...(apple && { apple }),
   }
   return { byChannel, apple, close }
+}
+
+function openWebPush({ vapidKey, vapidContact, webPushHosts }: ApplicationConfig): WebPushSender | undefined {
+  if (vapidKey === undefined || vapidContact === undefined) return undefined
+  const isAllowed = (endpoint: string) => isPushEndpoint(endpoint, webPushHosts)
+  return new WebPushSender({ privateKey: vapidKey, contact: vapidContact, isAllowed })
 }
 
 /** Undefined where no rate counts; its counts end all the same. */
@@ -194,6 +206,7 @@ function operationDeps(
     ...accounts,
     idsAs: config.idsAs,
     deepLinkScheme: config.deepLinkScheme,
+    webPushHosts: config.webPushHosts,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),

@@ -1,6 +1,6 @@
 /**
  * Values that a store keeps sealed, and that are mostly opened soon after: the last ones are remembered, so that opening them
- * costs neither deciphering nor decoding. Nobody may change a value that was sealed or opened here.
+ * costs neither deciphering nor decoding. A value that was sealed or opened here must not be changed.
  */
 
 import { decode, encode } from 'msgpackr'
@@ -37,5 +37,5 @@ function nameOf(sealed: Uint8Array): string {
   return nameOfKey(sealed.subarray(0, IV_BYTES))
 }
 
-/** A push is sent within moments; what waits for longer is read again. */
+/** A push is sent within moments; one that waits for longer is read again. */
 const VALUES_KEPT_MAX = 256
