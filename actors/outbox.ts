@@ -1,16 +1,17 @@
 /**
- * The outbox of one lane (mail, sms, apns, fcm, apple): sends the messages waiting in the store, some at a time. A
- * failed one is sent again later, never after it has expired. The mailbox only carries wake-ups.
+ * The outbox of one lane: sends the messages waiting in the store, some at a time. A failed one is sent again later,
+ * never after it has expired. The mailbox only carries wake-ups.
  *
  * A message leaves the store when its outcome is known. After a crash before that, the next start sends it again with
  * its row's other messages. So a person may get a message twice, but no promised message is lost.
  *
- * During a provider's outage one message probes it, with growing pauses. The rest wait.
+ * During a provider's outage one message probes it, with growing pauses. The rest wait. Rings don't: each is tried by
+ * itself, every few seconds until it expires, and a row that it shares stays in the store until then.
  */
 
 import { backOffMs } from '../src/back-off.ts'
 import type { DeliveryOutcome, Retry, Skipped } from '../src/delivery/outcome.ts'
-import type { Lane, OutboxMessage } from '../src/domain/messages/outbox-message.ts'
+import { isOfCalls, type Lane, type OutboxMessage } from '../src/domain/messages/outbox-message.ts'
 import { assert } from '../src/errors.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
 import type { OutboxQueue, Settlement, WaitingMessage } from '../src/store/messages/outbox-queue.ts'
@@ -53,9 +54,14 @@ class Outbox implements Actor<OutboxCommand> {
   readonly #queue: ReturnType<OutboxDeps['queueOf']>
   /** Taken from the queue, and not handed to the provider yet. */
   readonly #held: WaitingMessage[] = []
+  /** With the provider. */
+  #underWay = 0
+  /** How often each failed message of a call was tried. */
+  readonly #tries = new Map<WaitingMessage, number>()
   /** Outcomes that no write has taken yet. */
   #settlements: Settlement[] = []
   #isSettling = false
+  #againCount = 0
   #outage: Outage | undefined
   /** The message under way that probes the provider. */
   #probe: WaitingMessage | undefined
@@ -73,9 +79,13 @@ class Outbox implements Actor<OutboxCommand> {
     switch (message.kind) {
       case 'wake':
         return this.#sendDue()
+      case 'again':
+        this.#held.push(message.waiting)
+        return this.#sendDue()
       case 'outcome':
+        this.#underWay--
         this.#note(message.waiting, message.outcome)
-        if (this.#held.length > 0) return this.#sendDue()
+        if (this.#held.length > 0 || isOfCalls(this.#lane)) return this.#sendDue()
         return this.#settle()
     }
   }
@@ -83,7 +93,7 @@ class Outbox implements Actor<OutboxCommand> {
   #sendDue(): void {
     const nowMs = this.#context.nowMs()
     if (this.#mayTry(nowMs)) this.#take(nowMs)
-    while (this.#held.length > 0 && this.#mayTry(nowMs)) {
+    while (this.#held.length > 0 && this.#mayTry(nowMs) && this.#underWay < IN_FLIGHT_MAX[this.#lane]) {
       const waiting = this.#held.shift()!
       if (nowMs >= waiting.message.expiresAtMs) this.#note(waiting, { kind: 'too-late' })
       else this.#send(waiting)
@@ -99,12 +109,14 @@ class Outbox implements Actor<OutboxCommand> {
   #take(nowMs: number): void {
     // Held messages are tried first.
     if (this.#held.length > 0) return
-    const room = IN_FLIGHT_MAX[this.#lane] - this.#queue.takenCount
-    this.#held.push(...this.#queue.take(nowMs, room))
+    const { takenCount } = this.#queue
+    const room = IN_FLIGHT_MAX[this.#lane] - (isOfCalls(this.#lane) ? this.#underWay : takenCount)
+    this.#held.push(...this.#queue.take(nowMs, Math.min(room, TAKEN_MAX - takenCount)))
   }
 
   #send(waiting: WaitingMessage): void {
     if (this.#outage !== undefined) this.#probe = waiting
+    this.#underWay++
     this.#context.tellOutcome(
       this.#deps.send(waiting.message),
       outcome => ({ kind: 'outcome', waiting, outcome }),
@@ -114,13 +126,31 @@ class Outbox implements Actor<OutboxCommand> {
 
   #note(waiting: WaitingMessage, outcome: DeliveryOutcome | Skipped | TooLate): void {
     this.#deps.onTried(this.#lane, outcome)
-    this.#settlements.push({ waiting, untilMs: this.#nextTryMs(waiting, outcome) })
+    const untilMs = this.#nextTryMs(waiting, outcome)
+    if (isOfCalls(this.#lane)) return this.#noteOfCall(waiting, untilMs)
+    this.#settlements.push({ waiting, untilMs })
     const isProbe = waiting === this.#probe
     if (isProbe) this.#probe = undefined
     if (outcome.kind === 'skipped' || outcome.kind === 'too-late') return
     if (outcome.kind !== 'retry' || outcome.isOfMessage) this.#outage = undefined
     // Many messages fail at once; only a failed probe prolongs the outage.
     else if (this.#outage === undefined || isProbe) this.#outage = this.#outageAfter(outcome)
+  }
+
+  /** Another try is only remembered here: its row may be of devices that are slow to answer, and would come too late. */
+  #noteOfCall(waiting: WaitingMessage, untilMs: number | undefined): void {
+    if (untilMs === undefined) {
+      this.#tries.delete(waiting)
+      this.#settlements.push({ waiting })
+      return
+    }
+    this.#tries.set(waiting, this.#triesOf(waiting) + 1)
+    const pauseMs = untilMs - this.#context.nowMs()
+    this.#context.startTimer(`again ${this.#againCount++}`, pauseMs, { kind: 'again', waiting })
+  }
+
+  #triesOf(waiting: WaitingMessage): number {
+    return this.#tries.get(waiting) ?? waiting.row.tries
   }
 
   #outageAfter({ afterMs = 0 }: Retry): Outage {
@@ -143,15 +173,17 @@ class Outbox implements Actor<OutboxCommand> {
   }
 
   /** When to try the message again; undefined for never: out of tries, or expired by then. */
-  #nextTryMs(
-    { message, row }: WaitingMessage,
-    outcome: DeliveryOutcome | Skipped | TooLate,
-  ): number | undefined {
+  #nextTryMs(waiting: WaitingMessage, outcome: DeliveryOutcome | Skipped | TooLate): number | undefined {
     if (outcome.kind !== 'retry') return undefined
-    const tries = row.tries + 1
-    const triesMax = Math.min(TRIES_MAX[this.#lane], outcome.triesMax ?? Number.POSITIVE_INFINITY)
-    const untilMs = this.#context.nowMs() + pauseAfter(tries, outcome.afterMs)
-    return tries >= triesMax || untilMs >= message.expiresAtMs ? undefined : untilMs
+    const { expiresAtMs } = waiting.message
+    const nowMs = this.#context.nowMs()
+    const tries = this.#triesOf(waiting) + 1
+    const isCall = isOfCalls(this.#lane)
+    const pauseMs = pauseAfter(isCall ? CALL_PAUSES : USUAL_PAUSES, tries, outcome.afterMs)
+    // A phone that can still ring is tried, whenever its provider comes back.
+    const lastPauseMs = Math.max(expiresAtMs - nowMs - LAST_TRY_MS, LAST_TRY_MS)
+    const untilMs = nowMs + (isCall ? Math.min(pauseMs, lastPauseMs) : pauseMs)
+    return tries >= TRIES_MAX[this.#lane] || untilMs >= expiresAtMs ? undefined : untilMs
   }
 
   /** Runs also while messages are under way: after a failed write, only a pending timer has the actor built again. */
@@ -168,19 +200,56 @@ class Outbox implements Actor<OutboxCommand> {
 }
 
 /** Milliseconds until the next try: at least the provider's own `afterMs`, within bounds. */
-function pauseAfter(tries: number, afterMs: number | undefined): number {
-  const usualMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length) - 1]!
-  return Math.min(Math.max(usualMs, afterMs ?? 0), PAUSE_MS_MAX)
+function pauseAfter({ eachMs, maxMs }: Pauses, tries: number, afterMs: number | undefined): number {
+  const usualMs = eachMs[Math.min(tries, eachMs.length) - 1]!
+  return Math.min(Math.max(usualMs, afterMs ?? 0), maxMs)
 }
 
-const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
+interface Pauses {
+  /** After the first try, the second and so on, then always the last. */
+  readonly eachMs: readonly number[]
+  /** As long as a provider may ask for. */
+  readonly maxMs: number
+}
+
 const PAUSE_MS_MAX = 3_600_000
+const USUAL_PAUSES: Pauses = { eachMs: [1_000, 4_000, 15_000, 60_000, 300_000], maxMs: PAUSE_MS_MAX }
+/** A ring lasts for a minute at most: a provider that asks for more is asked again all the same. */
+const CALL_PAUSES: Pauses = { eachMs: [1_000, 2_000, 4_000, 5_000], maxMs: 10_000 }
+/** Before a ring expires; closer to its end it is not worth ringing for. */
+const LAST_TRY_MS = 1_000
 const LOOK_AGAIN_MS = 60_000
 /** Pauses between probes. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }
 /** All wake-ups say the same, so a few are enough. */
 const MAILBOX_MESSAGES_MAX = 64
 /** Messages in flight at a sender; for mail, its pool of connections. */
-const IN_FLIGHT_MAX: Record<Lane, number> = { mail: 5, sms: 16, apns: 128, fcm: 128, apple: 2 }
-/** Contract 6: four tries for a push. Other messages expire long before their last try. */
-const TRIES_MAX: Record<Lane, number> = { mail: 1_000, sms: 1_000, apns: 4, fcm: 4, apple: 10_000 }
+const IN_FLIGHT_MAX: Record<Lane, number> = {
+  mail: 5,
+  sms: 16,
+  apns: 128,
+  fcm: 128,
+  webpush: 128,
+  apple: 2,
+  // A silent provider keeps each for some seconds.
+  'apns-calls': 1_024,
+  'fcm-calls': 1_024,
+  'webpush-calls': 1_024,
+}
+/** Taken in all, with those of calls that wait for another try. */
+const TAKEN_MAX = 16_384
+/**
+ * Contract 6: four tries for a push. Other messages expire long before their last try, as do pushes to browsers: with the
+ * push services of many makers in one lane, an outage of one holds up no message to another.
+ */
+const TRIES_MAX: Record<Lane, number> = {
+  mail: 1_000,
+  sms: 1_000,
+  apns: 4,
+  fcm: 4,
+  webpush: 1_000,
+  apple: 10_000,
+  'apns-calls': 1_000,
+  'fcm-calls': 1_000,
+  'webpush-calls': 1_000,
+}

@@ -21,6 +21,7 @@ import { stompCodec } from './micro/stomp-codec.ts'
 import { mixedLoad } from './mixed-load.ts'
 import { nodes } from './nodes.ts'
 import { pushOutbox } from './push-outbox.ts'
+import { pushThread } from './push-thread.ts'
 import { reconnectStorm } from './reconnect-storm.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable } from './report.ts'
@@ -63,6 +64,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   fronts,
   nodes,
   pushOutbox,
+  pushThread,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]

@@ -109,6 +109,7 @@ const USERS: Record<string, readonly string[]> = {
   pino: ['src/operations'],
   nodemailer: ['src/delivery'],
   '@parse/node-apn': ['src/delivery'],
+  'web-push': ['src/delivery'],
   '@simplewebauthn/server': ['src/identity'],
   jose: ['src/identity', 'src/delivery'],
   'libphonenumber-js': ['src/domain'],
@@ -124,6 +125,7 @@ const USERS: Record<string, readonly string[]> = {
 const NOT_AT_START = new Set([
   'pg',
   '@parse/node-apn',
+  'web-push',
   'nodemailer',
   '@bufbuild/protobuf',
   'libphonenumber-js/max',

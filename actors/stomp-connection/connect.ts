@@ -32,6 +32,7 @@ export function onConnect(
 ): HeartBeat {
   if (connection.stage === 'live') throw protocolRefusal('connected_already', 'a second CONNECT')
   const { deps, context, peer } = connection
+  connection.language = deps.languageOf(frame.header('accept-language'))
   const version = versionOf(frame)
   const heartBeat = negotiateHeartBeat(frame.header('heart-beat'), version)
   const { userId, deviceId, sessionName } = signIn(connection, frame)

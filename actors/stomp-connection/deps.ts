@@ -1,5 +1,6 @@
 /** A STOMP connection's dependencies: rules and stores it reaches, and its reports. */
 
+import type { Language } from '../../src/delivery/texts.ts'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { Restriction } from '../../src/domain/devices/restriction.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -84,7 +85,13 @@ export interface StompConnectionDeps {
   /** A topic of the development surface, by name. */
   readonly topics: (name: string) => Ref<DevTopicMessage>
   /** Status and problem body (contract 1.5) of an error; `requestId` is the connection's id. */
-  readonly problemOf: (error: SignalError, requestId: string) => { status: number; body: string }
+  readonly problemOf: (
+    error: SignalError,
+    requestId: string,
+    language: Language | undefined,
+  ) => { status: number; body: string }
+  /** The best language for the `accept-language` of a CONNECT. */
+  readonly languageOf: (acceptLanguage: string | undefined) => Language
   /** Told of a fault of ours that an answer hides from the peer, with the request id that the peer got. */
   readonly onFault: (error: unknown, requestId: string) => void
   /** Told why each connection came to its end, for the metrics: a word of few. */

@@ -90,6 +90,9 @@ function tellProblem(connection: ConnectionState, { destination, receipt }: Aske
   }
 }
 
-function problemOf({ deps, context }: ConnectionState, error: SignalError): { status: number; body: string } {
-  return deps.problemOf(error, context.self.id)
+function problemOf(
+  { deps, context, language }: ConnectionState,
+  error: SignalError,
+): { status: number; body: string } {
+  return deps.problemOf(error, context.self.id, language)
 }

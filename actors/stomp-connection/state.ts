@@ -3,6 +3,7 @@
  * effects.
  */
 
+import type { Language } from '../../src/delivery/texts.ts'
 import type { Context } from '../../src/runtime/actor.ts'
 import type { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { StompConnectionMessage } from '../messages.ts'
@@ -30,6 +31,8 @@ export class ConnectionState {
   transactions: Transactions | undefined = undefined
   /** The signed-in device; undefined before CONNECT. */
   signedIn: ConnectedDevice | undefined = undefined
+  /** For the titles of refusals; undefined before CONNECT. */
+  language: Language | undefined = undefined
   #lastTag = 0
 
   constructor(

@@ -122,6 +122,7 @@ class House {
       areRatesLimited: false,
       isDraining: () => false,
       problemOf,
+      languageOf: () => 'en',
       monotonicMs: () => this.#world.monotonicMs(),
       newEventId: () => EVENT_ID,
       authenticate: authorization => ({

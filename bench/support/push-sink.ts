@@ -19,8 +19,10 @@ import { serveParent } from './program.ts'
 
 export interface PushSinkProtocol {
   readonly setup: { readonly provider: PushProvider }
-  /** `answer` resolves when so many more pushes are answered. */
-  readonly request: { readonly kind: 'ask' } | { readonly kind: 'answer'; readonly count: number }
+  /** `answer` resolves when so many more pushes are answered; from `answer-all` on every push is. */
+  readonly request:
+    | { readonly kind: 'ask' | 'answer-all' }
+    | { readonly kind: 'answer'; readonly count: number }
   readonly answer: PushSinkState
 }
 
@@ -28,6 +30,7 @@ export interface PushSinkState {
   readonly origin: string
   /** The settings of a server that uses it. */
   readonly environment: Readonly<Record<string, string>>
+  readonly answered: number
   /** Some of the pushes that came, whole. */
   readonly samples: readonly SamplePush[]
 }
@@ -49,12 +52,15 @@ serveParent<PushSinkProtocol>(async ({ provider }) => {
   const environment = provider === 'apns' ? apnsEnvironment(port) : await fcmEnvironment(origin)
   return async request => {
     if (request.kind === 'answer') await sink.answer(request.count)
-    return { origin, environment, samples: sink.samples }
+    if (request.kind === 'answer-all') void sink.answer(Number.POSITIVE_INFINITY)
+    const { answered, samples } = sink
+    return { origin, environment, answered, samples }
   }
 })
 
 class Sink {
   readonly samples: SamplePush[] = []
+  answered = 0
   readonly #waiting: ServerHttp2Stream[] = []
   /** How many more may be answered. */
   #allowed = 0
@@ -97,6 +103,7 @@ class Sink {
       if (stream.destroyed) continue
       stream.respond(ANSWER_HEAD)
       stream.end(ANSWER)
+      this.answered++
       if (--this.#allowed === 0) this.#onDone()
     }
   }

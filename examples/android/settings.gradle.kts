@@ -10,8 +10,8 @@ dependencyResolutionManagement {
     repositories {
         google()
         mavenCentral()
-        // callsign-app and callsign-verify, after `mvn -f kotlin install`.
-        mavenLocal { content { includeGroup("callsign") } }
+        // After `mvn -f kotlin -P android-example install`.
+        mavenLocal { content { includeGroup("dev.callsign") } }
     }
 }
 

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { type ApnsOptions, ApnsSender } from '../../src/delivery/apns.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
 import type { ApnsEnvironment, DeliveryOutcome } from '../../src/delivery/outcome.ts'
+import { vapidPublicKey } from '../../src/delivery/vapid-key.ts'
 import { type Check, type Finding, fails, off, ok, type Patient } from './finding.ts'
 import { ask } from './http.ts'
 
@@ -65,7 +66,7 @@ async function checkEnvironment(
 function judgeApns(check: string, host: string, outcome: DeliveryOutcome, isReal: boolean): Finding {
   if (outcome.kind === 'sent') return ok(check, `${host} took the push; look whether it came`)
   const { reason } = outcome
-  if (outcome.kind === 'token-gone') {
+  if (outcome.kind === 'token-gone' || outcome.kind === 'token-unknown') {
     if (!isReal) return ok(check, `${host} takes our key; --push-token TOKEN sends one`)
     return fails(
       check,
@@ -108,6 +109,14 @@ export const checkFcm: Check = async patient => {
     data: {},
   })
   return [judgeFcm(fcm.serviceAccount.project_id, outcome, isReal)]
+}
+
+/** No push service says more without a browser's subscription. */
+export const checkWebPush: Check = async ({ config }) => {
+  const { vapidKey } = config.application
+  if (vapidKey === undefined)
+    return [off('web push', 'set CALLSIGN_VAPID_KEY_FILE to the key that keygen --vapid prints')]
+  return [ok('web push', `browsers subscribe with ${vapidPublicKey(vapidKey)}`)]
 }
 
 function judgeFcm(project: string, outcome: DeliveryOutcome, isReal: boolean): Finding {

@@ -17,7 +17,7 @@ const PACKAGES: Readonly<Record<string, { readonly module: string; readonly file
     module: 'lit-html',
     files: /^(lit-html|directive|directive-helpers|directives\/repeat)\.js$/,
   },
-  qr: { module: 'qr', files: /^index\.js$/ },
+  qr: { module: 'qr', files: /^(index|decode)\.js$/ },
 }
 
 function copy(names: readonly string[], from: string, to: string): void {

@@ -24,7 +24,7 @@ export {
 export type { CallsignEvents } from './callsign-events.ts'
 export type { CallsignOptions } from './callsign-options.ts'
 export type { ConnectionState } from './connection/phase.ts'
-export type { Contacts, LinkOwner, Wanted } from './contacts.ts'
+export type { Contacts, Opened, Wanted } from './contacts.ts'
 export { type DeviceKeys, type DeviceKeysOf, webCryptoKeys } from './devices/device-keys.ts'
 export type { DeviceDetails } from './devices/device-registration.ts'
 export type { Devices } from './devices/devices.ts'

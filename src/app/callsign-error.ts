@@ -1,6 +1,7 @@
 /** The errors that an app meets: refusals of the server, and failures on this side. */
 
 import type { ErrorCode } from '../errors.ts'
+import { sentenceFor, spoken } from './sentences.ts'
 
 /** Codes of failures that no server has named. */
 export type LocalErrorCode =
@@ -69,6 +70,8 @@ export type LocalErrorCode =
   | 'MEDIA_UNANSWERED'
   /** The media gateway refused; `members.status` has its error code. */
   | 'MEDIA_REFUSED'
+  /** The text leads to no contact's link and no user. */
+  | 'INVALID_QR'
 
 /** Servers newer than the app may send further codes. */
 export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)
@@ -96,6 +99,14 @@ export class CallsignError extends Error {
     this.code = code
     this.status = status
     this.members = members
+  }
+
+  /**
+   * What to show to the user: what happened and what to do now, in their language. `message` is for developers.
+   * A refusal has the words of the server.
+   */
+  get sentence(): string {
+    return sentenceFor(this.code, this.members.title, spoken.language)
   }
 }
 

@@ -22,6 +22,11 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   /** Facts about the device and its push tokens, sent at each start. */
   readonly device?: DeviceDetails
   /**
+   * Whether Apple and Google get this device's pushes sealed, with a key that the storage keeps. On iOS the app needs code for
+   * it (docs/push.md). Left out: as it was before.
+   */
+  readonly sealedPushes?: boolean
+  /**
    * Whether new keys of a contact that nothing known vouches for are asked about, as `KEYS_RESET`; left out: `ask`. A bot
    * goes on.
    */

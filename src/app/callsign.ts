@@ -53,7 +53,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   #connections = 0
   /** A sign-in that is under way when the app is closed does not connect. */
   #closings = 0
-  readonly #pushes = new Pushes()
+  readonly #pushes: Pushes
 
   constructor(options: CallsignOptions) {
     super()
@@ -61,6 +61,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#options = { passkeys: browserPasskeys(), ...options }
     this.#server = new Server({ ...options, url: server })
     this.#keysOf = keysOf
+    this.#pushes = new Pushes(options)
   }
 
   /** Undefined until it was read from the server. */
@@ -226,7 +227,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   async onPush(payload: Readonly<Record<string, unknown>>): Promise<PushAction> {
     await this.resume()
     const active = this.#active
-    const judged = active && this.#pushes.judge(payload, active.device.deviceId, this.#server)
+    const judged = active && (await this.#pushes.judge(payload, active.device, this.#server))
     if (active === undefined || judged === undefined) return { show: 'nothing' }
     active.connection.connect()
     active.calls.onPush(judged.action, judged.members)
@@ -307,10 +308,9 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #beginNow(session: Session, isNew: boolean): Promise<Active> {
-    const { storage, device: details } = this.#options
-    const registration = new DeviceRegistration(this.#server, session, storage, this.#keysOf)
+    const registration = new DeviceRegistration(this.#server, session, this.#options.storage, this.#keysOf)
     const known = await registration.known()
-    const registering = registration.register(details)
+    const registering = registration.register(await this.#pushes.detailsFor(session.userId))
     // A device that is known can ring without a network, or an answer; a new session has no device before.
     const reported = known && registering.catch(error => this.#report(error))
     if (isNew) await reported

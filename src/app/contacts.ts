@@ -5,6 +5,7 @@ import type { CallPerson } from './calls/call.ts'
 import { CallsignError, hasCode } from './callsign-error.ts'
 import type { KeyLog } from './devices/key-log.ts'
 import type { Names } from './names.ts'
+import { type ContactLink, readContactLink, readScan } from './scans.ts'
 import type { BodyOf, ReplyOf } from './session/operations.ts'
 import type { Session } from './session/session.ts'
 import type { Contact } from './wire.ts'
@@ -22,14 +23,23 @@ export type Wanted =
   | { readonly email: string }
   | { readonly phone: string; readonly country?: string }
 
-/** The owner of a link. */
-export interface LinkOwner {
-  readonly displayName: string
-  /** How this user knows them already. */
-  readonly relation: ReplyOf<'POST share-token/resolve'>['relation']
-  /** Whether the link itself names the person, so that no server can substitute another person. */
-  readonly isNamed: boolean
-}
+/** Whom a text leads to. Nothing is asked of them before `request`. */
+export type Opened =
+  | {
+      readonly kind: 'link'
+      readonly displayName: string
+      /** How this user knows the link's owner already. */
+      readonly relation: ReplyOf<'POST share-token/resolve'>['relation']
+      /** Whether the link itself names the person, so that no server can substitute another person. */
+      readonly isNamed: boolean
+      /** As `Contacts.request`. */
+      readonly request: (message?: string) => Promise<ReplyOf<'POST friend-request/by-token'>>
+    }
+  | {
+      readonly kind: 'user'
+      readonly userId: string
+      readonly request: (message?: string) => Promise<ReplyOf<'POST friend-request/by-id'>>
+    }
 
 export class Contacts {
   readonly #session: Session
@@ -95,14 +105,22 @@ export class Contacts {
   }
 
   /**
-   * Whom a link leads to, before they are asked. Rejects with `MALFORMED` for a text that is no link; for a damaged
-   * link or another server's, before it asks for the name.
+   * Whom a text leads to that the user has scanned, opened or pasted: a contact's link anywhere in it, or a user id.
+   * Rejects with `INVALID_QR` for any other text, and with `MALFORMED` for a damaged link or another server's, before it
+   * asks for the name.
    */
-  async resolve(link: string): Promise<LinkOwner> {
-    const { token, fragment } = partsOf(link)
-    const person = await this.#keyLog.openShared(fragment)
-    const { displayName, relation } = await this.#session.request('POST share-token/resolve', { token })
-    return { displayName, relation, isNamed: person !== undefined }
+  async open(text: string): Promise<Opened> {
+    const scan = readScan(text)
+    if (scan === undefined)
+      throw new CallsignError('INVALID_QR', 'The text has no link of a contact and no user id.')
+    if (scan.kind === 'user')
+      return { ...scan, request: message => this.#requestById(scan.userId, said(message)) }
+    const person = await this.#keyLog.openShared(scan.fragment)
+    const { displayName, relation } = await this.#session.request('POST share-token/resolve', {
+      token: scan.token,
+    })
+    const request = (message?: string) => this.#requestByLink(scan, said(message))
+    return { kind: 'link', displayName, relation, isNamed: person !== undefined, request }
   }
 
   /**
@@ -113,10 +131,12 @@ export class Contacts {
     wanted: Wanted,
     message?: string,
   ): Promise<ReplyOf<'POST friend-request/by-id'> | ReplyOf<'POST friend-request'>> {
-    const said = message === undefined ? {} : { message }
-    if ('link' in wanted) return this.#requestByLink(wanted.link, said)
-    if (!('userId' in wanted)) return this.#session.request('POST friend-request', { ...wanted, ...said })
-    return this.#session.request('POST friend-request/by-id', { targetUserId: wanted.userId, ...said })
+    if ('userId' in wanted) return this.#requestById(wanted.userId, said(message))
+    if (!('link' in wanted))
+      return this.#session.request('POST friend-request', { ...wanted, ...said(message) })
+    const link = readContactLink(wanted.link)
+    if (link === undefined) throw new CallsignError('MALFORMED', 'That is no link of a contact.')
+    return this.#requestByLink(link, said(message))
   }
 
   /** Accepts what the user has asked. */
@@ -170,12 +190,15 @@ export class Contacts {
     return cursor === undefined || left === 1 ? items : [...items, ...(await this.#all({ cursor }, left - 1))]
   }
 
-  async #requestByLink(link: string, said: { readonly message?: string }) {
-    const { token, fragment } = partsOf(link)
+  #requestById(targetUserId: string, message: Said): Promise<ReplyOf<'POST friend-request/by-id'>> {
+    return this.#session.request('POST friend-request/by-id', { targetUserId, ...message })
+  }
+
+  async #requestByLink({ token, fragment }: ContactLink, message: Said) {
     const person = await this.#keyLog.openShared(fragment)
     // Before the server hears of it: an app that ends now still knows whom to expect.
     if (person !== undefined) await this.#keyLog.expect(person)
-    const reply = await this.#session.request('POST friend-request/by-token', { token, ...said })
+    const reply = await this.#session.request('POST friend-request/by-token', { token, ...message })
     if (person !== undefined) await this.#assertNamed(person, reply)
     return reply
   }
@@ -192,10 +215,8 @@ export class Contacts {
   }
 }
 
-/** A link of any form, or the token by itself. */
-function partsOf(link: string): { readonly token: string; readonly fragment: string } {
-  const [token] = /c_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])/.exec(link) ?? []
-  if (token === undefined) throw new CallsignError('MALFORMED', 'That is no link of a contact.')
-  const at = link.indexOf('#')
-  return { token, fragment: at < 0 ? '' : link.slice(at) }
+type Said = { readonly message?: string }
+
+function said(message: string | undefined): Said {
+  return message === undefined ? {} : { message }
 }

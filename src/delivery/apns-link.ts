@@ -9,6 +9,8 @@ import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import apn from '@parse/node-apn'
 import { type ApnsEnvironment, reasonWord } from './outcome.ts'
+import type { PushSealing } from './sealed-push.ts'
+import { Silence } from './silence.ts'
 
 export interface ApnsPush {
   /** Hexadecimal. */
@@ -21,11 +23,15 @@ export interface ApnsPush {
   /** Milliseconds since 1970; Apple keeps the push until then for a device that is away. */
   readonly expiresAtMs: number
   /** At most 64 bytes. */
-  readonly collapseId?: string
+  readonly collapseId?: string | undefined
   /** A UUID. A push that is tried twice has it twice. */
   readonly id: string
-  /** Sent as its JSON and nothing more. */
+  /** A call's push is given up soon, and not tried again here after silence: its sender has done that by then. */
+  readonly isUrgent?: boolean
+  /** Sent as its JSON and nothing more, unless it is sealed or too large. */
   readonly payload: Readonly<Record<string, unknown>>
+  /** The payload's members are sealed for this device, and so is the id of the call. */
+  readonly sealing?: PushSealing | undefined
 }
 
 export type LinkAnswer =
@@ -38,27 +44,30 @@ export type LinkAnswer =
     }
   | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' }
 
+/** A signed provider token, as the library keeps it in a provider. */
+interface SignedToken {
+  regenerate(): void
+  isExpired(): boolean
+}
+
 /** One provider of the library: one signed token, and one session after another. */
 export class ApnsLink {
   readonly signedAtMs: number
-  /** Not used for new pushes from then on. */
-  retiresAtMs: number
-  /** Nothing is sent before that: Apple has refused the token, and it is too young to be replaced. */
-  restUntilMs = 0
-  readonly #youngUntilMs: number
+  readonly #silence = new Silence()
+  readonly #token: SignedToken
   readonly #provider: apn.Provider
   readonly #sockets = new Set<TLSSocket>()
   #newest: TLSSocket | undefined
   #socketsOpened = 0
 
+  /** With the token of `older`, or else a new one, signed at `nowMs`. */
   constructor(
     peer: { readonly host: string; readonly port: number; readonly ca?: string },
     token: apn.ProviderToken,
     nowMs: number,
+    older?: ApnsLink,
   ) {
-    this.signedAtMs = nowMs
-    this.#youngUntilMs = nowMs + TOKEN_MS_MIN
-    this.retiresAtMs = nowMs + TOKEN_MS_MAX
+    this.signedAtMs = older?.signedAtMs ?? nowMs
     // The library hands all of its options to `http2.connect`.
     const options: apn.ProviderOptions & Pick<SecureClientSessionOptions, 'createConnection'> = {
       token,
@@ -71,6 +80,24 @@ export class ApnsLink {
       createConnection: () => this.#open(peer),
     }
     this.#provider = new apn.Provider(options)
+    const { config } = (this.#provider as unknown as { client: { config: { token: SignedToken } } }).client
+    if (older !== undefined) config.token = older.#token
+    this.#token = config.token
+    // The library would sign another after each refusal; when to do that is decided elsewhere.
+    Object.assign(this.#token, { regenerate: () => undefined, isExpired: () => false })
+  }
+
+  get isIdle(): boolean {
+    return this.#silence.isIdle
+  }
+
+  /** Pushes wait for their answers, and for almost a second none has come. */
+  get isSilent(): boolean {
+    return this.#silence.isLong
+  }
+
+  hasTokenOf(other: ApnsLink): boolean {
+    return this.#token === other.#token
   }
 
   /**
@@ -80,23 +107,19 @@ export class ApnsLink {
   async post(push: ApnsPush, body: string, deadlineMs: number): Promise<LinkAnswer> {
     const isOpen = this.#newest !== undefined && !this.#newest.destroyed
     const ordinal = isOpen ? this.#socketsOpened : this.#socketsOpened + 1
+    this.#silence.begin()
     const answer = await withinDeadline(
       this.#provider.send(new ExactNotification(push, body), push.token),
       deadlineMs,
     )
+    this.#silence.end(answer.kind === 'answered')
     // Many pushes fail with one session. Those that come late must not end the one that replaced it.
     if (answer.kind === 'failed' && ordinal === this.#socketsOpened) await this.#endSession()
     return answer
   }
 
-  /** Apple takes the token no longer: the next link has another, as soon as the rules allow one. */
-  retireToken(): void {
-    this.retiresAtMs = Math.min(this.retiresAtMs, this.#youngUntilMs)
-    this.restUntilMs = this.#youngUntilMs
-  }
-
-  /** The library lets the session go when its last answer has come. */
-  closeWhenIdle(): void {
+  /** Ends the session in peace. Not while an answer is to come: Apple's own goodbye has the library break it off. */
+  closeIdle(): void {
     this.#provider.shutdown()
   }
 
@@ -176,14 +199,12 @@ function answerOf({ failed: [failure] }: Awaited<Sending>): LinkAnswer {
   const { status, response, error } = failure
   if (typeof status !== 'number') return { kind: 'failed', reason: 'network' }
   const sinceMs = Number(response?.timestamp)
+  // Here the library replaces Apple's reason by words of its own.
+  const usual = status === 500 ? 'InternalServerError' : `http-${status}`
   return {
     kind: 'answered',
     status,
-    reason: reasonWord(response?.reason ?? error?.message, `http-${status}`),
+    reason: reasonWord(response?.reason ?? error?.message, usual),
     ...(Number.isSafeInteger(sinceMs) ? { sinceMs } : {}),
   }
 }
-
-/** Apple: a provider token is good for an hour, and is to be replaced no more often than every 20 minutes. */
-const TOKEN_MS_MAX = 50 * 60_000
-const TOKEN_MS_MIN = 20 * 60_000

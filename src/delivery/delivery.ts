@@ -6,24 +6,30 @@
 import type { Device, TokenVerdict } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Notice } from '../domain/messages/notice.ts'
-import type { OutboxMessage } from '../domain/messages/outbox-message.ts'
+import type { OutboxMessage, PushProvider } from '../domain/messages/outbox-message.ts'
 import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
-import type { FcmPush, FcmSender } from './fcm.ts'
+import type { FcmSender } from './fcm.ts'
+import type { FcmPush } from './fcm-push.ts'
+import { finishedApnsPush, finishedFcmPush } from './finished-push.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
 import type { DeliveryOutcome, Skipped } from './outcome.ts'
 import { apnsPushOf, fcmPushOf, type Push } from './push.ts'
 import { pushContentOf } from './push-content.ts'
+import { ALERT_AFTER_MS, type Tried, tryTwice, type Wait } from './ring.ts'
 import type { SmsSender } from './sms.ts'
 import { chooseLanguage, type Language } from './texts.ts'
+import type { WebPush, WebPushSender } from './web-push.ts'
+import { webPushOf } from './web-push-content.ts'
 
 export interface Senders {
   readonly mail?: Pick<MailSender, 'send'>
   readonly sms?: Pick<SmsSender, 'send'>
   readonly apns?: Pick<ApnsSender, 'send'>
   readonly fcm?: Pick<FcmSender, 'send'>
+  readonly webPush?: Pick<WebPushSender, 'send'>
   /** Has Apple forget a consent. */
   readonly apple?: {
     revoke(refreshToken: string, clientId: string): Promise<'revoked' | 'retry' | 'refused'>
@@ -52,6 +58,9 @@ export interface DeliveryDeps {
     deviceId: DeviceId,
     environment: 'production' | 'development',
   ) => Promise<void>
+  readonly wait: Wait
+  /** A try of a ring has failed, and another follows at once: the same again, or an alert in place of a VoIP push. */
+  readonly onTryFailed: (outcome: DeliveryOutcome, next: 'again' | 'alert') => void
   /** Whether the operator's login check lets the code leave; absent where there is none. */
   readonly allows?: (message: CheckedMessage) => Promise<boolean>
   /** Called with each message in its last form; absent but in development. */
@@ -72,17 +81,26 @@ export type Rendered =
       readonly kind: string
       readonly userId: UserId
       readonly deviceId: DeviceId
-      readonly provider: 'apns' | 'fcm'
+      readonly provider: PushProvider
       readonly headers: Readonly<Record<string, string>>
       readonly payload: object
     }
 
 export type CheckedMessage = Required<Extract<OutboxMessage, { channel: 'mail' | 'sms' }>>
 
+/** A push for a device, in its provider's form. */
+type Prepared = { readonly device: Device; readonly kind: string } & (
+  | { readonly provider: 'apns'; readonly push: ApnsPush }
+  | { readonly provider: 'fcm'; readonly push: FcmPush }
+  | { readonly provider: 'webpush'; readonly push: WebPush }
+)
+
 type PushMessage = Extract<OutboxMessage, { readonly channel: 'push' }>
 
 export class Delivery {
   readonly #deps: DeliveryDeps
+  /** Rings that Apple took no VoIP push for, as the outbox holds them: each goes out as an alert from then on. */
+  readonly #byAlert = new WeakSet<PushMessage>()
 
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
@@ -127,97 +145,114 @@ export class Delivery {
   }
 
   async #push(message: PushMessage): Promise<DeliveryOutcome | Skipped> {
-    const outcome = (await this.#pushToDevice(message)) ?? SKIPPED
-    const { userId, notice } = message
-    const isRing = notice.kind === 'call_invitation'
-    if (isRing && outcome.kind === 'sent') this.#deps.onRingTaken(notice.callId, userId)
-    return outcome
+    const prepared = this.#prepare(message)
+    if (prepared === undefined) return SKIPPED
+    const isRing = message.notice.kind === 'call_invitation'
+    return (await (isRing ? this.#ring(message, prepared) : this.#handOver(message, prepared))) ?? SKIPPED
+  }
+
+  /**
+   * Tries VoIP, if the device takes that, and an alert once Apple has refused the VoIP push, or not taken it in time.
+   * From then on no VoIP push follows, in later tries neither: the phone would ring anew. Without another token, or
+   * where that one is gone, the ring stays with VoIP.
+   */
+  async #ring(message: PushMessage, prepared: Prepared): Promise<Tried> {
+    const { wait, onTryFailed } = this.#deps
+    const first = this.#tryTwice(message, prepared)
+    if (prepared.provider !== 'apns' || prepared.push.pushType !== 'voip') return first
+    // It may fail when nothing waits for it any more.
+    first.catch(() => undefined)
+    const early = await Promise.race([first, wait(ALERT_AFTER_MS).then(() => LATE)])
+    if (early === undefined || early.kind === 'sent') return early
+    this.#byAlert.add(message)
+    const alert = this.#prepare(message)
+    if (alert !== undefined) {
+      onTryFailed(early, 'alert')
+      const outcome = await this.#tryTwice(message, alert)
+      if (outcome?.kind === 'sent' || outcome?.kind === 'retry') return outcome
+    }
+    this.#byAlert.delete(message)
+    return first
+  }
+
+  #tryTwice(message: PushMessage, prepared: Prepared): Promise<Tried> {
+    const { wait, onTryFailed } = this.#deps
+    let next: Prepared | undefined = prepared
+    const send = async () => {
+      const current = next ?? this.#prepare(message)
+      next = undefined
+      return current && this.#handOver(message, current)
+    }
+    return tryTwice(send, wait, outcome => onTryFailed(outcome, 'again'))
   }
 
   /** Undefined when the device is gone or has no token. */
-  async #pushToDevice(message: PushMessage): Promise<DeliveryOutcome | undefined> {
+  #prepare(message: PushMessage): Prepared | undefined {
     const { userId, deviceId, notice, expiresAtMs } = message
     const device = this.#addresseeOf(message)
     const badgeOf = () => this.#deps.badgeOf(userId)
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf })
     if (device === undefined || content === undefined) return undefined
-    const push: Push = { content, eventId: notice.eventId, expiresAtMs }
-    const apns = apnsPushOf(device, push, this.#deps.bundleId)
-    if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
-    const fcm = fcmPushOf(device, push, this.#deps.nowMs())
-    return fcm && this.#pushByFcm(message, content.members.type, fcm)
+    const kind = content.members.type
+    const contentPush: Push = { content, eventId: notice.eventId, expiresAtMs }
+    const apns = apnsPushOf(device, contentPush, this.#deps.bundleId)
+    if (apns !== undefined) return { device, kind, provider: 'apns', push: apns }
+    const fcm = fcmPushOf(device, contentPush, this.#deps.nowMs())
+    if (fcm !== undefined) return { device, kind, provider: 'fcm', push: fcm }
+    const web = webPushOf(device, contentPush, this.#deps.letters, this.#deps.nowMs())
+    return web && { device, kind, provider: 'webpush', push: web }
   }
 
   /** The device, unless it is removed or its news is stale: no phone rings for a call that has ended. */
-  #addresseeOf({ userId, deviceId, notice, expiresAtMs, lastTokens }: PushMessage): Device | undefined {
+  #addresseeOf(message: PushMessage): Device | undefined {
+    const { userId, deviceId, notice, expiresAtMs, lastTokens } = message
     const { deviceOf, isRinging, nowMs } = this.#deps
     if (nowMs() >= expiresAtMs) return undefined
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
     const device = deviceOf(userId, deviceId, notice.kind)
-    const isForgotten = device?.push === undefined && lastTokens !== undefined
-    return device && isForgotten ? { ...device, push: lastTokens } : device
+    const push = device?.push ?? lastTokens
+    const isByAlert = this.#byAlert.has(message)
+    if (device === undefined || push === undefined || (push === device.push && !isByAlert)) return device
+    const { apnsVoipToken: _, ...withoutVoip } = push
+    return { ...device, push: isByAlert ? withoutVoip : push }
   }
 
-  async #pushByApns(message: PushMessage, kind: string, push: ApnsPush): Promise<DeliveryOutcome> {
-    const { senders, setApnsEnvironment } = this.#deps
+  async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {
     const { userId, deviceId } = message
-    const { payload } = push
-    const headers = apnsHeaders(push)
-    this.#deps.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'apns', headers, payload })
-    const sentAtMs = this.#deps.nowMs()
-    const outcome = (await senders.apns?.send(push)) ?? SENT
-    const isVoip = push.pushType === 'voip'
-    switch (outcome.kind) {
-      case 'sent':
-        if (outcome.environment !== undefined && outcome.environment !== push.environment) {
-          await setApnsEnvironment(userId, deviceId, outcome.environment)
-        }
-        return outcome
-      case 'token-gone':
-        await this.#dropToken(
-          message,
-          isVoip ? 'apnsVoipToken' : 'apnsToken',
-          push.token,
-          outcome.sinceMs ?? sentAtMs,
-        )
-        return (isVoip ? await this.#pushWithoutVoip(message) : undefined) ?? outcome
-      case 'retry':
-        return isVoip ? { ...outcome, triesMax: VOIP_TRIES_MAX } : outcome
-      case 'refused':
-        return outcome
+    const { device, kind, provider, push } = prepared
+    const { judgeToken, setApnsEnvironment, onRendered, onRingTaken, nowMs } = this.#deps
+    onRendered?.({ channel: 'push', kind, userId, deviceId, provider, ...shownOf(prepared) })
+    const sentAtMs = nowMs()
+    const outcome = (await this.#sending(prepared)) ?? SENT
+    const { notice } = message
+    if (notice.kind === 'call_invitation' && outcome.kind === 'sent') onRingTaken(notice.callId, userId)
+    const verdict = VERDICTS[outcome.kind]
+    if (verdict !== undefined) {
+      const atMs = outcome.kind === 'token-gone' ? (outcome.sinceMs ?? sentAtMs) : sentAtMs
+      const name = tokenNameOf(prepared)
+      // Most pushes are taken, and most tokens are not in doubt.
+      const isNews = verdict !== 'good' || device.push?.doubtedAtMs?.[name] !== undefined
+      const token = provider === 'webpush' ? push.subscription.endpoint : push.token
+      if (isNews) await judgeToken(userId, deviceId, { name, token, verdict, atMs })
     }
-  }
-
-  /**
-   * To a phone without its VoIP token, by an alert. A phone that has just registered a new token is awake and
-   * connected.
-   */
-  async #pushWithoutVoip(message: PushMessage): Promise<DeliveryOutcome | undefined> {
-    const device = this.#addresseeOf(message)
-    return device?.push?.apnsVoipToken === undefined ? this.#pushToDevice(message) : undefined
-  }
-
-  async #pushByFcm(message: PushMessage, kind: string, push: FcmPush): Promise<DeliveryOutcome> {
-    const { userId, deviceId } = message
-    const { token, priority, ttlSeconds, ...payload } = push
-    const headers = { priority, ttl: `${ttlSeconds}s` }
-    this.#deps.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'fcm', headers, payload })
-    const sentAtMs = this.#deps.nowMs()
-    const outcome = (await this.#deps.senders.fcm?.send(push)) ?? SENT
-    if (outcome.kind === 'token-gone') {
-      await this.#dropToken(message, 'fcmToken', token, outcome.sinceMs ?? sentAtMs)
+    const isMoved = provider === 'apns' && outcome.kind === 'sent' && outcome.environment !== push.environment
+    if (isMoved && outcome.environment !== undefined) {
+      await setApnsEnvironment(userId, deviceId, outcome.environment)
     }
     return outcome
   }
 
-  /** A token that was renewed since stays. */
-  #dropToken(
-    { userId, deviceId }: PushMessage,
-    name: TokenVerdict['name'],
-    token: string,
-    atMs: number,
-  ): Promise<void> {
-    return this.#deps.judgeToken(userId, deviceId, { name, token, verdict: 'gone', atMs })
+  /** Undefined without a sender. */
+  #sending({ provider, push }: Prepared): Promise<DeliveryOutcome> | undefined {
+    const { apns, fcm, webPush } = this.#deps.senders
+    switch (provider) {
+      case 'apns':
+        return apns?.send(push)
+      case 'fcm':
+        return fcm?.send(push)
+      case 'webpush':
+        return webPush?.send(push)
+    }
   }
 
   async #revoke({
@@ -236,6 +271,28 @@ function isChecked(message: OutboxMessage): message is CheckedMessage {
   return 'check' in message && message.check !== undefined
 }
 
+function tokenNameOf(prepared: Prepared): TokenVerdict['name'] {
+  if (prepared.provider === 'fcm') return 'fcmToken'
+  if (prepared.provider === 'webpush') return 'webPush'
+  return prepared.push.pushType === 'voip' ? 'apnsVoipToken' : 'apnsToken'
+}
+
+function shownOf({ provider, push }: Prepared): {
+  headers: Readonly<Record<string, string>>
+  payload: object
+} {
+  if (provider === 'apns') {
+    const finished = finishedApnsPush(push)
+    return { headers: apnsHeaders(finished), payload: finished.payload }
+  }
+  if (provider === 'webpush') {
+    const { urgency, ttlSeconds, topic, payload } = push
+    return { headers: { urgency, ttl: `${ttlSeconds}`, ...(topic === undefined ? {} : { topic }) }, payload }
+  }
+  const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = finishedFcmPush(push)
+  return { headers: { priority, ttl: `${ttlSeconds}s` }, payload }
+}
+
 function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
   const { topic, pushType, priority, expiresAtMs, collapseId, id } = push
   return {
@@ -250,5 +307,10 @@ function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
 
 const SENT: DeliveryOutcome = { kind: 'sent' }
 const SKIPPED: Skipped = { kind: 'skipped' }
-/** Once more, after a second (contract 6): any later is too late. */
-const VOIP_TRIES_MAX = 2
+/** No answer to a VoIP push that was worth waiting for. */
+const LATE: DeliveryOutcome = { kind: 'retry', reason: 'timeout' }
+const VERDICTS: Partial<Record<DeliveryOutcome['kind'], TokenVerdict['verdict']>> = {
+  sent: 'good',
+  'token-gone': 'gone',
+  'token-unknown': 'unknown',
+}

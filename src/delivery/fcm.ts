@@ -4,6 +4,8 @@
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
+import type { FcmPush } from './fcm-push.ts'
+import { type FinishedFcmPush, finishedFcmPush } from './finished-push.ts'
 import { type PostResult, post } from './http-post.ts'
 import { Http2Link } from './http2-link.ts'
 import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
@@ -23,36 +25,18 @@ export interface FcmOptions {
   /** Without a trailing slash; Google's where it is left out. */
   readonly url?: string
   readonly timeoutMs?: number
+  /** A call rings for a minute: its pushes are given up sooner. */
+  readonly urgentTimeoutMs?: number
   readonly nowMs?: () => number
   /** Google checks every message and delivers none. */
   readonly isDryRun?: boolean
-}
-
-export interface FcmPush {
-  readonly token: string
-  readonly priority: 'high' | 'normal'
-  readonly ttlSeconds: number
-  readonly collapseKey?: string
-  /** Shown by the system. Left out: the app gets `data` alone, and decides. */
-  readonly notification?: FcmNotification
-  readonly channelId?: string
-  readonly data: Readonly<Record<string, string>>
-}
-
-/** Words, or the names of words in the app's own resources. */
-export interface FcmNotification {
-  readonly title?: string
-  readonly body?: string
-  readonly titleLocKey?: string
-  readonly titleLocArgs?: readonly string[]
-  readonly bodyLocKey?: string
-  readonly bodyLocArgs?: readonly string[]
 }
 
 export class FcmSender {
   readonly #link: Http2Link
   readonly #path: string
   readonly #timeoutMs: number
+  readonly #urgentTimeoutMs: number
   readonly #isDryRun: boolean
   readonly #accessToken: AccessToken
 
@@ -62,6 +46,7 @@ export class FcmSender {
       serviceAccount,
       url = GOOGLE_URL,
       timeoutMs = 10_000,
+      urgentTimeoutMs = 3_000,
       nowMs = Date.now,
       isDryRun = false,
     } = options
@@ -71,21 +56,23 @@ export class FcmSender {
     this.#link = new Http2Link(origin)
     this.#path = `${pathname}messages:send`
     this.#timeoutMs = timeoutMs
+    this.#urgentTimeoutMs = urgentTimeoutMs
     this.#isDryRun = isDryRun
-    this.#accessToken = new AccessToken(serviceAccount, timeoutMs, nowMs)
+    this.#accessToken = new AccessToken(serviceAccount, urgentTimeoutMs, nowMs)
   }
 
   /** Never rejects. */
   async send(push: FcmPush): Promise<DeliveryOutcome> {
-    const message = messageOf(push)
+    const message = messageOf(finishedFcmPush(push))
+    const timeoutMs = push.isUrgent ? this.#urgentTimeoutMs : this.#timeoutMs
     const body = JSON.stringify(this.#isDryRun ? { validate_only: true, message } : { message })
     for (const isLast of [false, true]) {
       const bought = await this.#accessToken.get()
       if (bought.kind !== 'token') return bought
-      const answer = await this.#post(bought.token, body)
+      const answer = await this.#post(bought.token, body, timeoutMs)
       if (answer.kind === 'failed') return { kind: 'retry', reason: answer.reason }
-      if (answer.status !== 401 || isLast) return outcomeOf(answer)
-      // Withdrawn, or our clock is wrong: once more with a new one.
+      if (!isOfAccessToken(answer) || isLast) return outcomeOf(answer)
+      // Once more with a new one.
       this.#accessToken.drop(bought.token)
     }
     throw new Error('unreachable: the last try returns')
@@ -96,20 +83,32 @@ export class FcmSender {
     this.#link.close()
   }
 
-  #post(token: string, body: string): Promise<PostResult> {
+  #post(token: string, body: string, timeoutMs: number): Promise<PostResult> {
     return this.#link.post({
       path: this.#path,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body,
-      timeoutMs: this.#timeoutMs,
+      timeoutMs,
       answerBytesMax: ANSWER_BYTES_MAX,
     })
   }
 }
 
-type Bought = { readonly kind: 'token'; readonly token: string; readonly freshUntilMs: number } | Retry
+type Bought =
+  | {
+      readonly kind: 'token'
+      readonly token: string
+      /** From then on another is bought. */
+      readonly freshUntilMs: number
+      readonly goodUntilMs: number
+    }
+  | Retry
 
-/** The service account's access token: bought when it is needed, by one request for all who wait, and kept. */
+/**
+ * The service account's access token: bought when it is needed, by one request for all who wait, and kept. Its
+ * successor is bought before it ends, while it serves on: no push waits for that, and a seller who is out for a few
+ * minutes goes unnoticed.
+ */
 class AccessToken {
   readonly #account: FcmServiceAccount
   readonly #key: KeyObject
@@ -126,11 +125,15 @@ class AccessToken {
   }
 
   get(): Promise<Bought> | Bought {
-    if (this.#kept !== undefined && this.#nowMs() < this.#kept.freshUntilMs) return this.#kept
+    const nowMs = this.#nowMs()
+    const kept = this.#kept
+    if (kept !== undefined && nowMs < kept.freshUntilMs) return kept
     this.#buying ??= this.#buy().finally(() => {
       this.#buying = undefined
     })
-    return this.#buying
+    if (kept === undefined || nowMs >= kept.goodUntilMs) return this.#buying
+    this.#buying.catch(() => undefined)
+    return kept
   }
 
   /** Forgets the token, unless another has replaced it since. */
@@ -154,9 +157,13 @@ class AccessToken {
     if (answer.kind === 'failed') return { kind: 'retry', reason: answer.reason }
     const { access_token: token, expires_in: seconds, error } = jsonOf(answer.body)
     if (answer.status !== 200 || typeof token !== 'string' || typeof seconds !== 'number') {
-      return retryOf(answer, reasonWord(error, `token-http-${answer.status}`))
+      const isRefused = answer.status >= 400 && answer.status < 500 && answer.status !== 429
+      const retry = retryOf(answer, reasonWord(error, `token-http-${answer.status}`))
+      return isRefused ? { ...retry, isOfAccount: true } : retry
     }
-    this.#kept = { kind: 'token', token, freshUntilMs: askedAtMs + seconds * 1000 - RENEWED_BEFORE_MS }
+    const endMs = askedAtMs + seconds * 1000
+    const [freshUntilMs, goodUntilMs] = [endMs - RENEWED_BEFORE_MS, endMs - UNSURE_MS]
+    this.#kept = { kind: 'token', token, freshUntilMs, goodUntilMs }
     return this.#kept
   }
 
@@ -193,7 +200,15 @@ function signingKey(pem: string): KeyObject {
 }
 
 /** The `Message` of HTTP v1. `JSON.stringify` leaves out undefined members. */
-function messageOf({ token, priority, ttlSeconds, collapseKey, notification, channelId, data }: FcmPush) {
+function messageOf({
+  token,
+  priority,
+  ttlSeconds,
+  collapseKey,
+  notification,
+  channelId,
+  data,
+}: FinishedFcmPush) {
   return {
     token,
     data,
@@ -209,6 +224,7 @@ function messageOf({ token, priority, ttlSeconds, collapseKey, notification, cha
         title_loc_args: notification.titleLocArgs,
         body_loc_key: notification.bodyLocKey,
         body_loc_args: notification.bodyLocArgs,
+        tag: notification.tag,
       },
     },
   }
@@ -223,9 +239,18 @@ function outcomeOf(answer: Answer): DeliveryOutcome {
   const reason = reasonWord(fault.code, `http-${status}`)
   // A quota may belong to one device.
   if (status === 429) return { ...retryOf(answer, reason), isOfMessage: true }
-  if (status === 401 || status >= 500) return retryOf(answer, reason)
+  // The Firebase project lacks the credentials of Apple or of browsers: this token is of such an app.
+  if (fault.code === THIRD_PARTY) return { kind: 'retry', reason, isOfMessage: true }
+  const isOurs = status === 401 || (status === 403 && fault.code !== 'SENDER_ID_MISMATCH')
+  if (isOurs) return { kind: 'retry', reason, isOfAccount: true }
+  if (status >= 500) return retryOf(answer, reason)
   const isGone = fault.code === 'UNREGISTERED' || (status === 400 && fault.isAboutToken)
   return { kind: isGone ? 'token-gone' : 'refused', reason }
+}
+
+/** Withdrawn, or our clock is wrong. */
+function isOfAccessToken({ status, body }: Answer): boolean {
+  return status === 401 && faultOf(body).code !== THIRD_PARTY
 }
 
 function retryOf({ retryAfterMs }: Answer, reason: string): Retry {
@@ -267,4 +292,7 @@ const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging'
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const ASSERTION_SECONDS = 3_600
 const RENEWED_BEFORE_MS = 300_000
+/** Not used so shortly before its end: it has to be good when it arrives. */
+const UNSURE_MS = 30_000
+const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR'
 const ANSWER_BYTES_MAX = 65_536

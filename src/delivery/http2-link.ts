@@ -2,12 +2,14 @@
  * POSTs to one server over HTTP/2: one session for all, opened by the first request and after one has ended. A request
  * costs a fraction of what it costs by `fetch` (`push-outbox` in `bench/`).
  *
- * A session that has fallen silent looks like one that waits. So a request without an answer in time takes its session
- * with it, and those that went down with a session are sent once more on a new one.
+ * A session that has fallen silent looks like one that waits. So a request that comes while nothing was answered for
+ * almost a second goes to a new one. A request without an answer in time takes its session with it, and those that went
+ * down with a session are sent once more on a new one.
  */
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { type HttpPost, type PostResult, retryAfterMs } from './http-post.ts'
+import { Silence } from './silence.ts'
 
 /** The link's server is where it is sent to. */
 export interface Http2Post extends Omit<HttpPost, 'url'> {
@@ -16,13 +18,14 @@ export interface Http2Post extends Omit<HttpPost, 'url'> {
 
 interface Opened {
   readonly session: ClientHttp2Session
-  /** How many requests have no answer yet. */
-  underWay: number
+  readonly silence: Silence
 }
 
 export class Http2Link {
   readonly #origin: string
   #opened: Opened | undefined
+  /** All that are not destroyed. */
+  readonly #sessions = new Set<ClientHttp2Session>()
   #isClosed = false
 
   /** `http:` is HTTP/2 too, without TLS (RFC 9113, section 3.3). */
@@ -32,7 +35,7 @@ export class Http2Link {
 
   /** Never rejects. */
   async post(request: Http2Post): Promise<PostResult> {
-    const isReused = isUsable(this.#opened)
+    const isReused = usable(this.#opened) !== undefined
     const answer = await this.#postOnce(request)
     const wentDown = answer.kind === 'failed' && answer.reason === 'network' && isReused
     return wentDown ? this.#postOnce(request) : answer
@@ -41,34 +44,43 @@ export class Http2Link {
   /** Ends the session; requests under way and later ones fail. */
   close(): void {
     this.#isClosed = true
-    this.#opened?.session.destroy()
+    for (const session of this.#sessions) session.destroy()
   }
 
   async #postOnce(request: Http2Post): Promise<PostResult> {
     if (this.#isClosed) return FAILED
     const opened = this.#open()
-    const { session } = opened
+    const { session, silence } = opened
     // Only requests under way keep the process alive.
-    if (opened.underWay++ === 0) session.ref()
+    if (silence.isIdle) session.ref()
+    silence.begin()
     const answer = await exchange(session, request)
-    if (--opened.underWay === 0 && !session.destroyed) session.unref()
+    silence.end(answer.kind === 'answered')
+    if (silence.isIdle && !session.destroyed) session.unref()
     if (answer.kind === 'failed' && answer.reason === 'timeout') session.destroy()
     return answer
   }
 
   #open(): Opened {
-    if (isUsable(this.#opened)) return this.#opened
+    const opened = usable(this.#opened)
+    if (opened !== undefined) return opened
+    // A silent one ends with its last answer.
+    this.#opened?.session.close()
     const session = connect(this.#origin, { settings: { enablePush: false } })
     // Its requests hear of it themselves.
     session.on('error', () => undefined)
-    this.#opened = { session, underWay: 0 }
+    session.once('close', () => this.#sessions.delete(session))
+    this.#sessions.add(session)
+    this.#opened = { session, silence: new Silence() }
     return this.#opened
   }
 }
 
 /** One that the server has begun to end is closed, and ends when its last answer has come. */
-function isUsable(opened: Opened | undefined): opened is Opened {
-  return opened !== undefined && !opened.session.closed && !opened.session.destroyed
+function usable(opened: Opened | undefined): Opened | undefined {
+  if (opened === undefined) return undefined
+  const { session, silence } = opened
+  return session.closed || session.destroyed || silence.isLong ? undefined : opened
 }
 
 function exchange(session: ClientHttp2Session, request: Http2Post): Promise<PostResult> {

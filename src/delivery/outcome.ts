@@ -20,6 +20,8 @@ export type DeliveryOutcome =
    * token registered later stays.
    */
   | { readonly kind: 'token-gone'; readonly reason: string; readonly sinceMs?: number }
+  /** APNs only: no environment knows the token. It is gone, or our key is of another app. */
+  | { readonly kind: 'token-unknown'; readonly reason: string }
 
 /** The message has become pointless, or its device can't be reached: no sender was asked. */
 export interface Skipped {
@@ -32,10 +34,10 @@ export interface Retry {
   readonly reason: string
   /** How long the other side asks us to wait. */
   readonly afterMs?: number
-  /** How often it is tried in all, where that is less than usual. */
-  readonly triesMax?: number
   /** Other messages may get through now; when absent, none would. */
   readonly isOfMessage?: true
+  /** Our credentials are refused: to try again at once would not help. */
+  readonly isOfAccount?: true
 }
 
 export type ApnsEnvironment = 'production' | 'development'

@@ -6,6 +6,7 @@
 import type { OverNotice, ShownCaller } from '../domain/calls/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
 import type { Notice } from '../domain/messages/notice.ts'
+import type { LocKey } from './push-words.ts'
 
 export type PushContent = Ring | Silent | Alert
 
@@ -40,10 +41,12 @@ export interface Alert extends Words {
 
 interface Words {
   /** Name of the words in the app's resources. */
-  readonly locKey: string
+  readonly locKey: LocKey
   readonly locArgs: readonly string[]
   readonly thread: 'contacts' | 'account' | 'calls'
 }
+
+type PlacedWords = Pick<Words, 'locKey' | 'locArgs'>
 
 /** Whom the push is for. */
 export interface Addressee {
@@ -73,7 +76,7 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'device_added':
     case 'device_list_reset':
     case 'device_push_lost':
-      return deviceAlertOf(notice)
+      return deviceAlertOf(notice.kind, notice)
     case 'session_started':
     case 'session_ending':
     case 'session_revoked':
@@ -193,7 +196,7 @@ function sessionAlertOf(notice: NoticeOf<'session_started' | 'session_ending' | 
       const { kind: type, sessionId, userAgent, network, proof } = notice
       const place = network === undefined ? {} : { network }
       const members = { type, sessionId, userAgent, ...place, proof, ...event }
-      return { ...alert, locArgs: [userAgent || (network ?? '')], members }
+      return { ...alert, ...placedWords(type, userAgent || network), members }
     }
     case 'session_ending': {
       const { kind: type, sessionId, endsAtMs } = notice
@@ -213,18 +216,26 @@ function signInAlertOf(notice: NoticeOf<'sign_in_waiting' | 'login_method_lost'>
   const place = network === undefined ? {} : { network }
   const until = timeText(endsAtMs)
   const members = { type, id, signInCode, method, userAgent, ...place, until, ...eventOf(notice) }
-  return { ...alert, locArgs: [userAgent || (network ?? '')], members }
+  return { ...alert, ...placedWords(type, userAgent || network), members }
 }
 
-function deviceAlertOf(notice: NoticeOf<'device_added' | 'device_list_reset' | 'device_push_lost'>): Alert {
-  const { kind: type, deviceId, name, platform } = notice
-  const key = type === 'device_push_lost' ? {} : { publicKeyHash: notice.publicKeyHash }
+/** A browser may hide what it is, and a proxy where it is. */
+function placedWords(type: 'session_started' | 'sign_in_waiting', place: string | undefined): PlacedWords {
+  return place ? { locKey: type, locArgs: [place] } : { locKey: `${type}_unknown`, locArgs: [] }
+}
+
+function deviceAlertOf(
+  type: 'device_added' | 'device_list_reset' | 'device_push_lost',
+  notice: NoticeOf<typeof type>,
+): Alert {
+  const { deviceId, name, platform } = notice
+  const key = notice.kind === 'device_push_lost' ? {} : { publicKeyHash: notice.publicKeyHash }
   const members = { type, deviceId: `${deviceId}`, name, platform, ...key, ...eventOf(notice) }
   return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }
 }
 
 function callOf(notice: Omit<OverNotice<unknown>, 'kind'>) {
-  return { ...callerOf(notice), isVideo: notice.isVideo }
+  return { isVideo: notice.isVideo, ...callerOf(notice) }
 }
 
 function callerOf({ callerId, callerName, displayName, alias, isContact }: ShownCaller) {
@@ -233,19 +244,23 @@ function callerOf({ callerId, callerName, displayName, alias, isContact }: Shown
 }
 
 /** A stranger may have chosen a contact's name, so the alert has to say that the caller is a stranger. */
-function wordsOf(type: 'call_invitation' | 'missed_call', { isContact }: ShownCaller): string {
+function wordsOf(type: 'call_invitation' | 'missed_call', { isContact }: ShownCaller): LocKey {
   return isContact ? type : `${type}_stranger`
 }
 
 /** Common to all call pushes: lets the device see that the push is for it, new to it, and in time. */
-function envelopeOf(notice: Notice, { deviceId, expiresAtMs }: Addressee) {
-  return { ...eventOf(notice), deviceId: `${deviceId}`, expiresAt: timeText(expiresAtMs) }
+function envelopeOf({ eventId, sentAtMs }: Notice, { deviceId, expiresAtMs }: Addressee) {
+  return { eventId, sentAt: sentAtMs, deviceId: `${deviceId}`, expiresAt: timeText(expiresAtMs) }
 }
 
 function eventOf({ eventId, sentAtMs }: Notice) {
   return { eventId, sentAt: sentAtMs }
 }
 
+/** Devices that are told the same have the same times. */
+let lastTime = { atMs: 0, text: '1970-01-01T00:00:00.000Z' }
+
 function timeText(atMs: number): string {
-  return new Date(atMs).toISOString()
+  if (lastTime.atMs !== atMs) lastTime = { atMs, text: new Date(atMs).toISOString() }
+  return lastTime.text
 }

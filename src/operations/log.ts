@@ -27,6 +27,7 @@ const SECRET_NAMES = [
   'secret',
   'privateKey',
   'encryptedAESKey',
+  'pushKey',
   'encryptedAESKeys',
   'pushToken',
 ]

@@ -44,6 +44,12 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly ringsByAlert = new Counter({
+    name: 'callsign_rings_by_alert_total',
+    help: 'Rings that went out as an alert, since Apple did not take the VoIP push',
+    registers: [this.#registry],
+  })
+
   readonly codeTries = new Counter({
     name: 'callsign_code_tries_total',
     help: 'Codes that were tried, by how the account knows who tries, and by outcome',
@@ -225,6 +231,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const OF_WRITER = [
   'callsign_grpc_call_seconds',
   'callsign_deliveries_total',
+  'callsign_rings_by_alert_total',
   'callsign_code_tries_total',
   'callsign_sms_stops_total',
   'callsign_login_checks_total',
@@ -248,5 +255,6 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   retry: true,
   refused: true,
   'token-gone': true,
+  'token-unknown': true,
   'too-late': true,
 }

@@ -21,6 +21,8 @@ function label(charactersMax: number, description: string) {
 export const BUNDLE_ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9.-]*$'
 /** APNs promises no length; its tokens have had 64 digits so far. Empty takes the token back. */
 const APNS_TOKEN_PATTERN = '^(?:[0-9a-fA-F]{64,200})?$'
+/** Canonical base64 of 32 octets. Empty takes the key back. */
+const PUSH_KEY_PATTERN = '^(?:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)?$'
 
 const SentPushTokens = Type.Object(
   {
@@ -45,6 +47,32 @@ const SentPushTokens = Type.Object(
         maxLength: 4096,
         pattern: '^[\\x21-\\x7e]*$',
         description: 'Registration token of Firebase Cloud Messaging',
+      }),
+    ),
+    webPush: Type.Optional(
+      Type.Object(
+        {
+          endpoint: Type.String({ maxLength: 1024, description: 'Empty: the subscription is taken back' }),
+          keys: Type.Optional(
+            Type.Object({
+              p256dh: Type.String({
+                pattern: '^[A-Za-z0-9_-]{87}$',
+                description: "Base64url of the browser's P-256 point, 65 octets",
+              }),
+              auth: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'Base64url of 16 octets' }),
+            }),
+          ),
+          expirationTime: Type.Optional(Type.Number({ description: 'Ignored' })),
+        },
+        { description: 'A `PushSubscription` of a browser, as its `toJSON` has it' },
+      ),
+    ),
+    pushKey: Type.Optional(
+      Type.String({
+        pattern: PUSH_KEY_PATTERN,
+        description:
+          'Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. ' +
+          'Empty: sealed no more',
       }),
     ),
   },

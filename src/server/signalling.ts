@@ -23,6 +23,7 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { type UserViewDeps, userView } from '../api/accounts/user-view.ts'
+import { chooseLanguage, type Language } from '../delivery/texts.ts'
 import { lasts } from '../domain/accounts/session.ts'
 import type { UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
@@ -64,6 +65,8 @@ export interface SignallingDeps {
   readonly idsAs: IdForm
   /** See `Admit`. */
   readonly admit?: Admit | undefined
+  /** The language of refusals for clients that ask for none. */
+  readonly language: Language
   readonly version: string
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
@@ -137,8 +140,18 @@ export class Signalling {
   }
 
   #connectionKind() {
-    const { version, isDevelopment, admission, idsAs, admit, metrics, stores, authenticate, onFault } =
-      this.#deps
+    const {
+      version,
+      isDevelopment,
+      admission,
+      idsAs,
+      admit,
+      language,
+      metrics,
+      stores,
+      authenticate,
+      onFault,
+    } = this.#deps
     // V8 keeps whole numbers in place; each fraction would be an object, for each connection and frame.
     const monotonicMs = wholeMs(this.#deps.monotonicMs)
     return stompConnectionKind({
@@ -172,6 +185,7 @@ export class Signalling {
       users: this.#users,
       topics: this.#deps.actors.topics,
       problemOf,
+      languageOf: header => chooseLanguage(header, language),
       onFault,
       onEnded: reason => metrics.stompEndings.inc({ reason }),
     })

@@ -4,9 +4,15 @@ import type { ErrorCode } from '../errors.ts'
 
 export type TitleLanguage = 'en' | 'vi' | 'de'
 
-const FAULT = { vi: 'Lỗi máy chủ', de: 'Serverfehler' }
+const FAULT = {
+  vi: 'Máy chủ gặp lỗi. Hãy thử lại sau.',
+  de: 'Auf dem Server ist etwas schiefgegangen. Versuche es später noch einmal.',
+}
 
-/** English is beside the statuses, in `problem.ts`. */
+/**
+ * SDKs show them to users (`sentence`), so those that a user can meet say what to do; the rest names the fault for developers.
+ * English is beside the statuses, in `problem.ts`.
+ */
 export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'en'>, string>>> = {
   MALFORMED: FAULT,
   KEY_INVALID: FAULT,
@@ -14,13 +20,19 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   PROOF_INVALID: FAULT,
   MALFORMED_REQUEST: { vi: 'Yêu cầu HTTP không hợp lệ', de: 'Keine gültige HTTP-Anfrage' },
   MALFORMED_JSON: { vi: 'Không phải JSON', de: 'Kein JSON' },
-  VALIDATION_FAILED: { vi: 'Một trường không hợp lệ', de: 'Ein Feld verletzt eine Regel' },
-  BODY_TOO_LARGE: { vi: 'Nội dung quá lớn', de: 'Inhalt zu groß' },
+  VALIDATION_FAILED: {
+    vi: 'Có thông tin bị thiếu hoặc không hợp lệ. Hãy kiểm tra rồi thử lại.',
+    de: 'Eine Angabe fehlt oder ist nicht gültig. Prüfe sie und versuche es noch einmal.',
+  },
+  BODY_TOO_LARGE: { vi: 'Nội dung quá lớn. Hãy rút ngắn lại.', de: 'Das ist zu groß. Kürze es.' },
   UNSUPPORTED_MEDIA_TYPE: { vi: 'Kiểu nội dung không được hỗ trợ', de: 'Medientyp nicht unterstützt' },
   METHOD_NOT_ALLOWED: { vi: 'Phương thức không được phép', de: 'Methode nicht erlaubt' },
   NOT_FOUND: { vi: 'Không tìm thấy', de: 'Nicht gefunden' },
-  RATE_LIMITED: { vi: 'Quá nhiều yêu cầu', de: 'Zu viele Anfragen' },
-  CLIENT_TOO_OLD: { vi: 'Ứng dụng quá cũ', de: 'App zu alt' },
+  RATE_LIMITED: {
+    vi: 'Quá nhiều lần thử. Hãy đợi một lát rồi thử lại.',
+    de: 'Zu viele Versuche. Warte einen Moment und versuche es noch einmal.',
+  },
+  CLIENT_TOO_OLD: { vi: 'Ứng dụng này quá cũ. Hãy cập nhật.', de: 'Diese App ist zu alt. Aktualisiere sie.' },
   UPGRADE_REQUIRED: { vi: 'Chỉ dành cho WebSocket', de: 'Nur für WebSocket' },
   HOST_NOT_ALLOWED: { vi: 'Tên máy chủ không được phép', de: 'Rechnername nicht erlaubt' },
   ORIGIN_NOT_ALLOWED: { vi: 'Nguồn gốc không được phép', de: 'Herkunft nicht erlaubt' },
@@ -31,92 +43,180 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   TOKEN_MISSING: { vi: 'Thiếu mã truy cập', de: 'Kein Zugriffstoken' },
   TOKEN_INVALID: { vi: 'Mã truy cập không được chấp nhận', de: 'Zugriffstoken nicht angenommen' },
   TOKEN_EXPIRED: { vi: 'Mã truy cập đã hết hạn', de: 'Zugriffstoken abgelaufen' },
-  SESSION_REVOKED: { vi: 'Phiên đã kết thúc', de: 'Sitzung beendet' },
-  REFRESH_TOKEN_INVALID: { vi: 'Mã làm mới không được chấp nhận', de: 'Erneuerungstoken nicht angenommen' },
-  REFRESH_TOKEN_REUSED: { vi: 'Mã làm mới đã được dùng', de: 'Erneuerungstoken schon benutzt' },
-  OTP_INVALID: { vi: 'Mã không được chấp nhận', de: 'Code nicht angenommen' },
-  OTP_EXPIRED: { vi: 'Mã đã hết hạn', de: 'Code abgelaufen' },
-  OTP_COOLDOWN: { vi: 'Hãy đợi trước khi nhận mã tiếp theo', de: 'Vor dem nächsten Code warten' },
-  CHALLENGE_GONE: { vi: 'Lần xác minh đã kết thúc', de: 'Bestätigung vorbei' },
+  SESSION_REVOKED: {
+    vi: 'Phiên đăng nhập đã kết thúc. Hãy đăng nhập lại.',
+    de: 'Diese Sitzung ist beendet. Melde dich wieder an.',
+  },
+  REFRESH_TOKEN_INVALID: {
+    vi: 'Phiên đăng nhập đã kết thúc. Hãy đăng nhập lại.',
+    de: 'Diese Sitzung ist beendet. Melde dich wieder an.',
+  },
+  REFRESH_TOKEN_REUSED: {
+    vi: 'Phiên đăng nhập đã kết thúc. Hãy đăng nhập lại.',
+    de: 'Diese Sitzung ist beendet. Melde dich wieder an.',
+  },
+  OTP_INVALID: {
+    vi: 'Mã không đúng. Hãy kiểm tra rồi nhập lại.',
+    de: 'Der Code stimmt nicht. Prüfe ihn und gib ihn noch einmal ein.',
+  },
+  OTP_EXPIRED: {
+    vi: 'Mã đã hết hạn. Hãy yêu cầu mã mới.',
+    de: 'Der Code ist abgelaufen. Fordere einen neuen an.',
+  },
+  OTP_COOLDOWN: {
+    vi: 'Hãy đợi một lát trước khi yêu cầu mã tiếp theo.',
+    de: 'Warte einen Moment, bevor du den nächsten Code anforderst.',
+  },
+  CHALLENGE_GONE: {
+    vi: 'Mã này không còn hiệu lực. Hãy yêu cầu mã mới.',
+    de: 'Dieser Code gilt nicht mehr. Fordere einen neuen an.',
+  },
   PROVIDER_TOKEN_REQUIRED: { vi: 'Thiếu mã của nhà cung cấp', de: 'Token des Anbieters fehlt' },
   PROVIDER_TOKEN_INVALID: {
-    vi: 'Mã của nhà cung cấp không được chấp nhận',
-    de: 'Token des Anbieters nicht angenommen',
+    vi: 'Lần đăng nhập không được chấp nhận. Hãy thử lại.',
+    de: 'Die Anmeldung wurde nicht angenommen. Versuche es noch einmal.',
   },
-  AUTH_CODE_INVALID: { vi: 'Mã ủy quyền không được chấp nhận', de: 'Autorisierungscode nicht angenommen' },
+  AUTH_CODE_INVALID: {
+    vi: 'Lần đăng nhập không được chấp nhận. Hãy thử lại.',
+    de: 'Die Anmeldung wurde nicht angenommen. Versuche es noch einmal.',
+  },
   PROVIDER_UNAVAILABLE: {
-    vi: 'Nhà cung cấp danh tính không phản hồi',
-    de: 'Identitätsanbieter nicht erreichbar',
+    vi: 'Hiện không đăng nhập được bằng cách này. Hãy thử lại sau.',
+    de: 'Dieser Anmeldeweg funktioniert gerade nicht. Versuche es später noch einmal.',
   },
-  DELIVERY_UNAVAILABLE: { vi: 'Không thể gửi mã', de: 'Codes können nicht gesendet werden' },
+  DELIVERY_UNAVAILABLE: {
+    vi: 'Hiện không gửi được mã. Hãy thử lại sau.',
+    de: 'Gerade kann kein Code gesendet werden. Versuche es später noch einmal.',
+  },
   BLOCKED_COUNTRY: { vi: 'Quốc gia không được phục vụ', de: 'Land nicht bedient' },
   ACCOUNT_EXISTS: { vi: 'Tài khoản đã tồn tại', de: 'Konto vorhanden' },
-  METHOD_EXISTS: { vi: 'Cách đăng nhập đã tồn tại', de: 'Anmeldeweg vorhanden' },
-  LAST_LOGIN_METHOD: { vi: 'Cách đăng nhập cuối cùng', de: 'Letzter Anmeldeweg' },
-  LOGIN_METHOD_LIMIT: { vi: 'Quá nhiều cách đăng nhập', de: 'Zu viele Anmeldewege' },
+  METHOD_EXISTS: {
+    vi: 'Bạn đã có thể đăng nhập bằng cách này.',
+    de: 'Auf diesem Weg kannst du dich schon anmelden.',
+  },
+  LAST_LOGIN_METHOD: {
+    vi: 'Đây là cách đăng nhập cuối cùng của bạn. Hãy thêm cách khác trước.',
+    de: 'Das ist dein letzter Anmeldeweg. Füge zuerst einen anderen hinzu.',
+  },
+  LOGIN_METHOD_LIMIT: {
+    vi: 'Bạn có quá nhiều cách đăng nhập. Hãy xóa bớt một cách trước.',
+    de: 'Du hast zu viele Anmeldewege. Entferne zuerst einen.',
+  },
   LOGIN_METHOD_NOT_FOUND: { vi: 'Không có cách đăng nhập này', de: 'Kein solcher Anmeldeweg' },
   SESSION_NOT_FOUND: { vi: 'Không có phiên đăng nhập này', de: 'Keine solche Sitzung' },
   PASSKEYS_OFF: { vi: 'Không hỗ trợ khóa truy cập', de: 'Keine Passkeys' },
-  PASSKEY_UNKNOWN: { vi: 'Không có khóa truy cập này', de: 'Kein solcher Passkey' },
+  PASSKEY_UNKNOWN: {
+    vi: 'Khóa truy cập này không còn dùng được. Hãy đăng nhập bằng cách khác.',
+    de: 'Dieser Passkey gilt nicht mehr. Melde dich auf einem anderen Weg an.',
+  },
   PASSKEY_ORIGIN_REFUSED: {
     vi: 'Nguồn gốc không được dùng khóa truy cập',
     de: 'Herkunft darf keine Passkeys verwenden',
   },
   PASSKEY_RP_REFUSED: { vi: 'Khóa truy cập của tên miền khác', de: 'Passkey einer anderen Domain' },
-  PASSKEY_CHALLENGE_GONE: { vi: 'Lần xác minh khóa truy cập đã kết thúc', de: 'Passkey-Anfrage vorbei' },
-  PASSKEY_NOT_VERIFIED: {
-    vi: 'Khóa truy cập chưa xác minh người dùng',
-    de: 'Passkey ohne Prüfung der Person',
+  PASSKEY_CHALLENGE_GONE: {
+    vi: 'Việc này mất quá nhiều thời gian. Hãy thử lại.',
+    de: 'Das hat zu lange gedauert. Versuche es noch einmal.',
   },
-  PASSKEY_INVALID: { vi: 'Khóa truy cập không được chấp nhận', de: 'Passkey nicht angenommen' },
+  PASSKEY_NOT_VERIFIED: {
+    vi: 'Khóa truy cập không được chấp nhận. Hãy thử lại.',
+    de: 'Der Passkey wurde nicht angenommen. Versuche es noch einmal.',
+  },
+  PASSKEY_INVALID: {
+    vi: 'Khóa truy cập không được chấp nhận. Hãy thử lại.',
+    de: 'Der Passkey wurde nicht angenommen. Versuche es noch einmal.',
+  },
   PASSKEY_NOT_PRIMARY: {
     vi: 'Khóa truy cập không bao giờ là cách đăng nhập chính',
     de: 'Ein Passkey ist nie die Hauptanmeldung',
   },
-  STEP_UP_REQUIRED: { vi: 'Trước hết hãy xác nhận danh tính', de: 'Erst die Identität bestätigen' },
+  STEP_UP_REQUIRED: { vi: 'Trước hết hãy xác nhận danh tính của bạn.', de: 'Bestätige zuerst, wer du bist.' },
   SIGN_IN_WAITING: {
-    vi: 'Đăng nhập đang chờ chủ tài khoản',
-    de: 'Die Anmeldung wartet auf die Antwort eines Geräts',
+    vi: 'Hãy chấp thuận lần đăng nhập này trên một thiết bị khác.',
+    de: 'Bestätige diese Anmeldung auf einem anderen Gerät.',
   },
-  SIGN_IN_REFUSED: { vi: 'Chủ tài khoản đã từ chối đăng nhập', de: 'Die Anmeldung wurde abgelehnt' },
-  SIGN_IN_GONE: { vi: 'Lần đăng nhập đã kết thúc', de: 'Anmeldung vorbei' },
+  SIGN_IN_REFUSED: {
+    vi: 'Lần đăng nhập này đã bị từ chối trên một thiết bị khác.',
+    de: 'Diese Anmeldung wurde auf einem anderen Gerät abgelehnt.',
+  },
+  SIGN_IN_GONE: {
+    vi: 'Lần đăng nhập này đã kết thúc. Hãy làm lại từ đầu.',
+    de: 'Diese Anmeldung ist vorbei. Fang noch einmal von vorn an.',
+  },
   SIGN_IN_NOT_FOUND: { vi: 'Không có lần đăng nhập này', de: 'Keine solche Anmeldung' },
   DEVICE_NOT_REGISTERED: { vi: 'Phiên không có thiết bị', de: 'Sitzung ohne Gerät' },
-  DEVICE_NOT_LISTED: { vi: 'Thiết bị chưa được chấp thuận', de: 'Gerät noch nicht bestätigt' },
+  DEVICE_NOT_LISTED: {
+    vi: 'Trước hết hãy chấp thuận thiết bị này trên một thiết bị khác của bạn.',
+    de: 'Bestätige dieses Gerät zuerst auf einem deiner anderen Geräte.',
+  },
   DEVICE_REQUIRED: { vi: 'Hãy đăng ký thiết bị này trước', de: 'Erst dieses Gerät registrieren' },
   DEVICE_NOT_FOUND: { vi: 'Không có thiết bị này', de: 'Kein solches Gerät' },
-  DEVICE_LIMIT: { vi: 'Quá nhiều thiết bị', de: 'Zu viele Geräte' },
+  DEVICE_LIMIT: {
+    vi: 'Bạn có quá nhiều thiết bị. Hãy gỡ bớt một thiết bị trước.',
+    de: 'Du hast zu viele Geräte. Entferne zuerst eines.',
+  },
   DEVICE_LIST_CONFLICT: {
     vi: 'Đã có danh sách thiết bị mới hơn',
     de: 'Eine andere Geräteliste ist die neueste',
   },
   SESSION_HAS_DEVICE: { vi: 'Phiên của thiết bị khác', de: 'Sitzung eines anderen Geräts' },
+  PUSH_ENDPOINT_REFUSED: {
+    vi: 'Cuộc gọi không thể đổ chuông trong trình duyệt này khi trang đã đóng.',
+    de: 'Anrufe können in diesem Browser nicht klingeln, wenn die Seite geschlossen ist.',
+  },
   KEY_IN_USE: { vi: 'Khóa của người dùng khác', de: 'Schlüssel einer anderen Person' },
-  USER_NOT_FOUND: { vi: 'Không có người dùng này', de: 'Niemand gefunden' },
-  SHARE_TOKEN_NOT_FOUND: { vi: 'Không có liên kết chia sẻ này', de: 'Kein solcher Einladungslink' },
-  SHARE_TOKEN_EXPIRED: { vi: 'Liên kết chia sẻ đã hết hạn', de: 'Einladungslink abgelaufen' },
-  SHARE_TOKEN_LIMIT: { vi: 'Quá nhiều liên kết chia sẻ', de: 'Zu viele Einladungslinks' },
-  REQUEST_NOT_FOUND: { vi: 'Không có lời mời này', de: 'Keine solche Anfrage' },
-  REQUEST_CLOSED: { vi: 'Lời mời đã đóng', de: 'Anfrage geschlossen' },
-  ALREADY_FRIENDS: { vi: 'Đã là liên hệ', de: 'Schon Kontakte' },
-  SELF_REQUEST: { vi: 'Lời mời gửi cho chính mình', de: 'Anfrage an sich selbst' },
-  CONTACT_LIMIT: { vi: 'Quá nhiều liên hệ', de: 'Zu viele Kontakte' },
-  PENDING_LIMIT: { vi: 'Quá nhiều lời mời đang chờ', de: 'Zu viele offene Anfragen' },
-  USER_BLOCKED: { vi: 'Bạn đã chặn người này', de: 'Von dir blockiert' },
-  BLOCK_LIMIT: { vi: 'Quá nhiều người bị chặn', de: 'Zu viele Blockierte' },
-  CALL_NOT_FOUND: { vi: 'Không có cuộc gọi này', de: 'Kein solcher Anruf' },
-  CALL_ENDED: { vi: 'Cuộc gọi đã kết thúc', de: 'Anruf beendet' },
+  USER_NOT_FOUND: { vi: 'Không tìm thấy người này.', de: 'Diese Person wurde nicht gefunden.' },
+  SHARE_TOKEN_NOT_FOUND: {
+    vi: 'Liên kết này không còn dùng được. Hãy xin liên kết mới.',
+    de: 'Dieser Link gilt nicht mehr. Bitte um einen neuen.',
+  },
+  SHARE_TOKEN_EXPIRED: {
+    vi: 'Liên kết này không còn dùng được. Hãy xin liên kết mới.',
+    de: 'Dieser Link gilt nicht mehr. Bitte um einen neuen.',
+  },
+  SHARE_TOKEN_LIMIT: {
+    vi: 'Bạn có quá nhiều liên kết. Hãy xóa bớt một liên kết trước.',
+    de: 'Du hast zu viele Links. Entferne zuerst einen.',
+  },
+  REQUEST_NOT_FOUND: { vi: 'Lời mời này không còn hiệu lực.', de: 'Diese Anfrage ist nicht mehr offen.' },
+  REQUEST_CLOSED: { vi: 'Lời mời này không còn hiệu lực.', de: 'Diese Anfrage ist nicht mehr offen.' },
+  ALREADY_FRIENDS: { vi: 'Hai bạn đã là liên hệ của nhau.', de: 'Ihr seid schon Kontakte.' },
+  SELF_REQUEST: { vi: 'Bạn không thể thêm chính mình.', de: 'Du kannst dich nicht selbst hinzufügen.' },
+  CONTACT_LIMIT: {
+    vi: 'Quá nhiều liên hệ. Hãy xóa bớt một liên hệ trước.',
+    de: 'Zu viele Kontakte. Entferne zuerst einen.',
+  },
+  PENDING_LIMIT: {
+    vi: 'Quá nhiều lời mời đang chờ. Hãy đợi trả lời hoặc rút lại một lời mời.',
+    de: 'Zu viele Anfragen sind offen. Warte auf Antworten oder nimm eine zurück.',
+  },
+  USER_BLOCKED: {
+    vi: 'Bạn đã chặn người này. Hãy bỏ chặn trước.',
+    de: 'Du hast diese Person blockiert. Hebe die Blockierung zuerst auf.',
+  },
+  BLOCK_LIMIT: {
+    vi: 'Bạn đã chặn quá nhiều người. Hãy bỏ chặn một người trước.',
+    de: 'Du hast zu viele Personen blockiert. Hebe zuerst eine Blockierung auf.',
+  },
+  CALL_NOT_FOUND: { vi: 'Không tìm thấy cuộc gọi này.', de: 'Dieser Anruf wurde nicht gefunden.' },
+  CALL_ENDED: { vi: 'Cuộc gọi này đã kết thúc.', de: 'Dieser Anruf ist beendet.' },
   CALL_NOT_ACTIVE: { vi: 'Cuộc gọi không hoạt động', de: 'Anruf nicht aktiv' },
-  CALL_FULL: { vi: 'Cuộc gọi đã đầy', de: 'Anruf voll' },
-  CALL_CROSSED: { vi: 'Họ đang gọi cho bạn', de: 'Dieser Mensch ruft gerade an' },
+  CALL_FULL: { vi: 'Cuộc gọi này đã đủ người.', de: 'In diesem Anruf ist kein Platz mehr.' },
+  CALL_CROSSED: { vi: 'Người này đang gọi cho bạn', de: 'Diese Person ruft dich gerade an' },
   CALL_ID_TAKEN: { vi: 'Mã cuộc gọi đã được dùng', de: 'Anrufkennung vergeben' },
-  ALREADY_IN_CALL: { vi: 'Đang trong cuộc gọi khác', de: 'In einem anderen Anruf' },
+  ALREADY_IN_CALL: {
+    vi: 'Bạn đang trong cuộc gọi khác. Hãy kết thúc cuộc gọi đó trước.',
+    de: 'Du bist in einem anderen Anruf. Beende ihn zuerst.',
+  },
   ROOM_IN_USE: { vi: 'Phòng đang được dùng', de: 'Raum belegt' },
-  CALLEE_NOT_CONTACT: { vi: 'Người được gọi không phải liên hệ', de: 'Angerufene Person ist kein Kontakt' },
+  CALLEE_NOT_CONTACT: {
+    vi: 'Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.',
+    de: 'Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.',
+  },
   DEVICE_LIST_MISMATCH: { vi: 'Danh sách thiết bị đã thay đổi', de: 'Geräte haben sich geändert' },
   PLAINTEXT_KEY_SUSPECTED: { vi: 'Khóa cuộc gọi chưa được mã hóa', de: 'Unverschlüsselter Anrufschlüssel' },
-  NOT_HOST: { vi: 'Chỉ dành cho chủ cuộc gọi', de: 'Nur für Gastgeber' },
-  NOT_PARTICIPANT: { vi: 'Chỉ dành cho người tham gia', de: 'Nur für Teilnehmende' },
+  NOT_HOST: { vi: 'Chỉ chủ cuộc gọi mới làm được việc này.', de: 'Das kann nur, wer den Anruf leitet.' },
+  NOT_PARTICIPANT: { vi: 'Bạn không ở trong cuộc gọi này.', de: 'Du bist nicht in diesem Anruf.' },
   NO_ACTIVE_PARTICIPANT: { vi: 'Không có ai để hỏi', de: 'Niemand da, der gefragt werden kann' },
   REJOIN_REQUIRED: { vi: 'Trước hết hãy xin tham gia lại', de: 'Erst um Wiedereintritt bitten' },
   EPOCH_CONFLICT: { vi: 'Kỳ của khóa khác', de: 'Epoche eines anderen Schlüssels' },
@@ -135,7 +235,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     de: 'Die Rechte des Geräts haben sich geändert',
   },
   CONNECTION_SLOW: { vi: 'Đọc quá chậm', de: 'Liest zu langsam' },
-  DRAINING: { vi: 'Máy chủ đang dừng', de: 'Server hält an' },
+  DRAINING: {
+    vi: 'Máy chủ đang khởi động lại. Hãy thử lại sau giây lát.',
+    de: 'Der Server startet neu. Versuche es gleich noch einmal.',
+  },
   UNKNOWN_PUBLIC_KEY_HASH: { vi: 'Không có khóa với giá trị băm này', de: 'Kein Schlüssel zu diesem Hash' },
   IDENTITY_MISMATCH: {
     vi: 'Mục nhật ký không thuộc danh tính này',
@@ -145,14 +248,26 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     vi: 'Nhật ký không chứng minh được trạng thái',
     de: 'Das Log kann seinen Stand nicht beweisen',
   },
-  LOG_UNAVAILABLE: { vi: 'Nhật ký không sẵn sàng', de: 'Das Log ist nicht verfügbar' },
-  TOO_MANY_KEYS: { vi: 'Quá nhiều khóa của một thiết bị', de: 'Zu viele Schlüssel eines Geräts' },
-  OVERLOADED: { vi: 'Quá tải', de: 'Zu viel zu tun' },
-  DEADLINE_EXCEEDED: { vi: 'Mất quá nhiều thời gian', de: 'Hat zu lange gedauert' },
-  OUTCOME_UNKNOWN: {
-    vi: 'Chưa biết yêu cầu đã được thực hiện hay chưa',
-    de: 'Ob die Anfrage ausgeführt wurde, ist nicht bekannt',
+  LOG_UNAVAILABLE: {
+    vi: 'Máy chủ hiện chưa làm được việc này. Hãy thử lại sau giây lát.',
+    de: 'Der Server kann das gerade nicht. Versuche es gleich noch einmal.',
   },
-  STORE_UNAVAILABLE: { vi: 'Kho dữ liệu không sẵn sàng', de: 'Der Speicher ist nicht verfügbar' },
+  TOO_MANY_KEYS: { vi: 'Quá nhiều khóa của một thiết bị', de: 'Zu viele Schlüssel eines Geräts' },
+  OVERLOADED: {
+    vi: 'Máy chủ đang quá tải. Hãy thử lại sau giây lát.',
+    de: 'Der Server ist überlastet. Versuche es gleich noch einmal.',
+  },
+  DEADLINE_EXCEEDED: {
+    vi: 'Việc này mất quá nhiều thời gian. Hãy thử lại.',
+    de: 'Das hat zu lange gedauert. Versuche es noch einmal.',
+  },
+  OUTCOME_UNKNOWN: {
+    vi: 'Chưa rõ việc này đã được thực hiện hay chưa. Hãy kiểm tra trước khi thử lại.',
+    de: 'Es ist nicht bekannt, ob das ausgeführt wurde. Sieh nach, bevor du es noch einmal versuchst.',
+  },
+  STORE_UNAVAILABLE: {
+    vi: 'Máy chủ hiện chưa làm được việc này. Hãy thử lại sau giây lát.',
+    de: 'Der Server kann das gerade nicht. Versuche es gleich noch einmal.',
+  },
   INTERNAL: FAULT,
 }

@@ -147,24 +147,6 @@ t.test('a code is not tried again when the next try would come too late', async 
   t.equal(sendings.length, 1)
 })
 
-t.test('a message with few tries gets exactly those, a second apart', async t => {
-  const { sendings, until, add, world, dueTimes, tried } = makeOutbox(t)
-  await add(mail('a@b.example', LATER))
-  const retry = { kind: 'retry', reason: 'network', triesMax: 2 } as const
-  await until(() => sendings.length === 1)
-  const failedAtMs = world.nowMs()
-  sendings.shift()!.outcome.resolve(retry)
-  await until(() => dueTimes()[0]! > failedAtMs)
-  t.same(dueTimes(), [failedAtMs + 1_000])
-  await until(() => {
-    world.advance(100)
-    return sendings.length === 1
-  })
-  sendings[0]!.outcome.resolve(retry)
-  await until(() => dueTimes().length === 0)
-  t.same(tried, ['mail retry', 'mail retry'])
-})
-
 t.test('a sender is handed so many at once and no more; the rest follow in order', async t => {
   const { sendings, until, add, dueTimes } = makeOutbox(t)
   await add(...Array.from({ length: 12 }, (_, at) => mail(`${at}@b.example`, LATER)))
@@ -438,4 +420,85 @@ t.test('of messages in one row, those that failed come again alone', async t => 
   })
   sendings[0]!.outcome.resolve({ kind: 'sent' })
   await until(() => rows() === 0)
+})
+
+/** A ring, or its end. */
+function callPush(
+  provider: 'apns' | 'fcm',
+  expiresAtMs: number,
+  kind: 'call_invitation' | 'call_cancelled' = 'call_invitation',
+): OutboxMessage {
+  const notice = { kind, eventId: 'e', sentAtMs: 0 } as never
+  return { channel: 'push', userId: 1n as never, deviceId: 1n as never, notice, expiresAtMs, provider }
+}
+
+const NETWORK = { kind: 'retry', reason: 'network' } as const
+
+t.test('a ring waits for no outage of its provider, nor for other messages', async t => {
+  const { sendings, until, add, world } = makeOutbox(t)
+  await add(...Array.from({ length: 300 }, (_, at) => push('apns', BigInt(at))))
+  await until(() => sendings.length === 128)
+  for (const { outcome } of sendings.splice(0)) outcome.resolve(NETWORK)
+  for (const kind of ['call_invitation', 'call_cancelled'] as const) {
+    await add(callPush('apns', world.nowMs() + 60_000, kind))
+    await until(() => sendings.length === 1)
+    t.equal(sendings[0]!.to, 'apns-calls')
+    sendings.shift()!.outcome.resolve(NETWORK)
+  }
+})
+
+t.test(
+  'a ring is tried every few seconds until it expires, even if its provider asks to wait longer',
+  async t => {
+    const { sendings, until, add, world, database, tried } = makeOutbox(t)
+    const startMs = world.nowMs()
+    await add(callPush('fcm', startMs + 57_000))
+    const triedAtMs: number[] = []
+    const rows = () => database.view(view => view.count(OUTBOX))
+    while (world.nowMs() < startMs + 70_000) {
+      for (const { outcome } of sendings.splice(0)) {
+        triedAtMs.push(world.nowMs() - startMs)
+        outcome.resolve(triedAtMs.length === 3 ? { ...NETWORK, afterMs: 50_000 } : NETWORK)
+      }
+      await world.settle()
+      world.advance(250)
+      await world.settle()
+    }
+    await until(() => rows() === 0)
+    const pauses = triedAtMs.slice(1).map((atMs, at) => Math.round((atMs - triedAtMs[at]!) / 1_000))
+    t.same(pauses.slice(0, 5), [1, 2, 10, 5, 5])
+    t.ok(triedAtMs.at(-1)! > 55_000 && triedAtMs.at(-1)! < 57_000, 'to its end, and no longer')
+    t.equal(tried.length, triedAtMs.length)
+  },
+)
+
+t.test('a ring that failed waits for no other of its row', async t => {
+  const { sendings, until, add, world, database } = makeOutbox(t)
+  const expiresAtMs = world.nowMs() + 60_000
+  await add(callPush('apns', expiresAtMs), callPush('apns', expiresAtMs))
+  const rows = () => database.view(view => view.count(OUTBOX))
+  t.equal(rows(), 1)
+  await until(() => sendings.length === 2)
+  const [silent, failed] = sendings.splice(0)
+  failed!.outcome.resolve(NETWORK)
+  await until(() => {
+    world.advance(100)
+    return sendings.length === 1
+  })
+  sendings[0]!.outcome.resolve({ kind: 'sent' })
+  await world.settle()
+  t.equal(rows(), 1, 'a crash now has both sent again')
+  silent!.outcome.resolve({ kind: 'sent' })
+  await until(() => rows() === 0)
+})
+
+t.test('rings that wait for another try take no room from new ones', async t => {
+  const { sendings, until, add, world } = makeOutbox(t)
+  const expiresAtMs = world.nowMs() + 60_000
+  await add(...Array.from({ length: 1_200 }, () => callPush('apns', expiresAtMs)))
+  await until(() => sendings.length === 1_024)
+  for (const { outcome } of sendings.splice(0)) outcome.resolve(NETWORK)
+  await until(() => sendings.length === 176)
+  await add(callPush('apns', expiresAtMs))
+  await until(() => sendings.length === 177)
 })

@@ -81,7 +81,7 @@ t.test('a link from before names the device list again', async t => {
   const { url, link } = await ann.me.contacts.shareLink()
   const renewed = await ann.me.contacts.renewLink(url)
   t.match([link, renewed], [/#.*l=/, /#.*l=/])
-  t.match(await ann.me.contacts.resolve(renewed), { relation: 'self', isNamed: true })
+  t.match(await ann.me.contacts.open(renewed), { relation: 'self', isNamed: true })
 })
 
 t.test('the badge counts a missed call', async t => {
@@ -116,6 +116,19 @@ t.test('a refusal in a listener comes as an error', async t => {
   const told = bob.me.once('error')
   await ann.me.call([bob.me.userId!])
   t.match(await told, { code: 'CALL_NOT_ACTIVE' })
+})
+
+t.test('refusals by HTTP and by STOMP have their sentences in the app’s language', async t => {
+  const [ann] = (await newFriends(t, 1)) as [AppPerson]
+  await ann.me.close()
+  const me = new Callsign({ ...ann.options, language: 'de-AT' })
+  t.teardown(() => me.close())
+  const ready = me.once('ready')
+  await me.resume()
+  const sentenceOf = (act: Promise<unknown>) => act.catch(({ sentence }) => sentence)
+  t.equal(await sentenceOf(me.join('1')), 'Dieser Anruf wurde nicht gefunden.')
+  await ready
+  t.equal(await sentenceOf(me.send('/app/nowhere', {})), 'Nicht gefunden.')
 })
 
 t.test('an app hears of sign-ins elsewhere, lists them, and ends them; its own is no news', async t => {

@@ -10,8 +10,53 @@ import { startPerson } from '../support/app-people.ts'
 import { rejectionOf } from '../support/app-sessions.ts'
 import { settingsFor } from '../support/call-people.ts'
 import { startLog } from '../support/live-log.ts'
+import { readVectors } from '../support/vectors.ts'
 
 const names = new Names(() => {})
+const scans = readVectors<readonly Scan[]>('contact-scans')
+
+type Scan = { readonly name: string; readonly text: string } & (
+  | { readonly kind: 'link'; readonly token: string; readonly fragment: string }
+  | { readonly kind: 'user'; readonly userId: string }
+  | { readonly kind: 'invalid' }
+)
+
+/** Opens a text for a user whose server answers all. Gives the result, the requests, and the fragments. */
+function opener() {
+  const [asked, fragments]: [unknown[], string[]] = [[], []]
+  const request = async (operation: string, body: unknown) => {
+    asked.push([operation, body])
+    return { displayName: 'Bob', relation: 'none', user: { userId: '2' }, status: 'pending', requestId: '9' }
+  }
+  const openShared = async (fragment: string) => void fragments.push(fragment)
+  const [session, keyLog] = [{ request } as unknown as Session, { openShared } as unknown as KeyLog]
+  return { contacts: new Contacts(session, keyLog, names), asked, fragments }
+}
+
+for (const scan of scans) {
+  t.test(`opens ${scan.name}`, async t => {
+    const { contacts, asked, fragments } = opener()
+    if (scan.kind === 'invalid') {
+      t.equal(await rejectionOf(contacts.open(scan.text)), 'INVALID_QR')
+      t.same(asked, [])
+      return
+    }
+    const opened = await contacts.open(scan.text)
+    t.equal(opened.kind, scan.kind)
+    if (scan.kind === 'user') {
+      t.match(opened, { userId: scan.userId })
+      t.same(asked, [], 'nothing is asked before the request')
+      await opened.request('It is Ann')
+      t.same(asked, [['POST friend-request/by-id', { targetUserId: scan.userId, message: 'It is Ann' }]])
+      return
+    }
+    t.match(opened, { displayName: 'Bob', relation: 'none', isNamed: false })
+    t.same(asked.splice(0), [['POST share-token/resolve', { token: scan.token }]])
+    await opened.request()
+    t.same(asked, [['POST friend-request/by-token', { token: scan.token }]])
+    t.same(fragments, [scan.fragment, scan.fragment])
+  })
+}
 
 t.test('whom the server names in place of a link’s person is no contact, and asked no more', async t => {
   for (const [status, takenBack] of [
@@ -53,10 +98,10 @@ t.test('the name of a link’s owner is not asked for where the fragment does no
     'top',
     foreign.slice(1),
   ]) {
-    t.equal(await rejectionOf(contacts.resolve(`${url}#${damaged}`)), 'MALFORMED', damaged)
+    t.equal(await rejectionOf(contacts.open(`${url}#${damaged}`)), 'MALFORMED', damaged)
     t.equal(await rejectionOf(contacts.request({ link: `${url}#${damaged}` })), 'MALFORMED')
   }
   t.notOk(asked.some(path => /share-token|friend-request/.test(path)))
-  t.match(await contacts.resolve(link), { displayName: String, isNamed: true })
-  t.match(await contacts.resolve(url), { isNamed: false })
+  t.match(await contacts.open(link), { displayName: String, isNamed: true })
+  t.match(await contacts.open(url), { isNamed: false })
 })

@@ -31,6 +31,7 @@ function pushOf(changes: Partial<ApnsPush> = {}): ApnsPush {
     environment: 'production',
     topic: 'example.callsign.voip',
     pushType: 'voip',
+    isUrgent: true,
     priority: 10,
     expiresAtMs: 1_790_000_010_999,
     id: '7f3c2b9e-0c1d-4e5f-8a9b-0c1d2e3f4a5b',
@@ -77,11 +78,9 @@ t.test('pushes share one session and one provider token, sent one by one or toge
 t.test('a key that is not the team’s is refused, which is ours to mend', async t => {
   const apns = await start(t)
   const { key } = await start(t)
-  t.same(await senderTo(t, apns, { key }).send(pushOf()), { kind: 'retry', reason: 'InvalidProviderToken' })
-  t.same(await senderTo(t, apns, { teamId: 'OTHERTEAM1' }).send(pushOf()), {
-    kind: 'retry',
-    reason: 'InvalidProviderToken',
-  })
+  const refused = { kind: 'retry', reason: 'InvalidProviderToken', isOfAccount: true }
+  t.same(await senderTo(t, apns, { key }).send(pushOf()), refused)
+  t.same(await senderTo(t, apns, { teamId: 'OTHERTEAM1' }).send(pushOf()), refused)
 })
 
 t.test('a key that can sign no token is refused at the start, and never taken for a file', async t => {
@@ -106,7 +105,7 @@ t.test('each answer of Apple has its outcome', async t => {
     ],
     [
       { status: 400, reason: 'BadDeviceToken' },
-      { kind: 'token-gone', reason: 'BadDeviceToken' },
+      { kind: 'token-unknown', reason: 'BadDeviceToken' },
     ],
     [
       { status: 400, reason: 'ExpiredToken' },
@@ -138,7 +137,7 @@ t.test('each answer of Apple has its outcome', async t => {
     ],
     [
       { status: 500, reason: 'InternalServerError' },
-      { kind: 'retry', reason: 'http-500' },
+      { kind: 'retry', reason: 'InternalServerError' },
     ],
     [
       { status: 503, reason: 'ServiceUnavailable' },
@@ -156,7 +155,7 @@ t.test('each answer of Apple has its outcome', async t => {
 for (const failure of ['goaway', 'close', 'reset'] as const) {
   t.test(`a session that fails by ${failure} is replaced and the push sent again, once`, async t => {
     const apns = await start(t)
-    const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 60_000 })
+    const sender = senderTo(t, apns, { timeoutMs: 60_000, urgentTimeoutMs: 60_000 })
     await sender.send(pushOf())
     apns.answerNext(failure)
     t.same(await sender.send(pushOf()), { kind: 'sent', environment: 'production' })
@@ -175,7 +174,7 @@ t.test('a silent session is replaced, and none is left behind', async t => {
   const apns = await start(t)
   // Long enough for an answer on a busy machine.
   const sender = senderTo(t, apns, { timeoutMs: 1_500 })
-  const push = pushOf({ pushType: 'alert' })
+  const { isUrgent: _, ...push } = pushOf({ pushType: 'alert' })
   await sender.send(push)
   apns.answerNext('silence')
   t.same(await sender.send(push), { kind: 'sent', environment: 'production' })
@@ -187,14 +186,14 @@ t.test('a silent session is replaced, and none is left behind', async t => {
 
 t.test('a call push is given up sooner than other pushes', async t => {
   const apns = await start(t)
-  const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 100 })
+  const sender = senderTo(t, apns, { timeoutMs: 60_000, urgentTimeoutMs: 100 })
   apns.answerNext('silence', 'silence')
   t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'timeout' })
 })
 
 t.test('pushes that fail with their session all go to the one that replaces it', async t => {
   const apns = await start(t)
-  const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 60_000 })
+  const sender = senderTo(t, apns, { timeoutMs: 60_000, urgentTimeoutMs: 60_000 })
   await sender.send(pushOf())
   apns.answerNext(...Array.from({ length: 19 }, () => 'silence' as const), 'close')
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => sender.send(pushOf())))
@@ -217,7 +216,7 @@ t.test('a server that never finishes its handshake is a timeout', async t => {
   const sender = senderTo(t, apns, {
     port: silent.port,
     hosts: { production: '127.0.0.1', development: '127.0.0.1' },
-    voipTimeoutMs: 100,
+    urgentTimeoutMs: 100,
   })
   t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'timeout' })
 })
@@ -252,10 +251,10 @@ t.test('a token of the other environment is found there, which is reported', asy
   )
 })
 
-t.test('a token that neither environment knows is gone', async t => {
+t.test('a token that neither environment knows is unknown: it may be of another app', async t => {
   const apns = await start(t)
   apns.decide = () => ({ status: 400, reason: 'BadDeviceToken' })
-  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'token-gone', reason: 'BadDeviceToken' })
+  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'token-unknown', reason: 'BadDeviceToken' })
   t.equal(apns.pushes.length, 2)
 })
 
@@ -265,7 +264,7 @@ t.test('where the key is not good for the other environment the first answer sta
     { status: 400, reason: 'BadDeviceToken' },
     { status: 403, reason: 'BadEnvironmentKeyInToken' },
   )
-  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'token-gone', reason: 'BadDeviceToken' })
+  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'token-unknown', reason: 'BadDeviceToken' })
 })
 
 t.test('while the other environment is away a bad token is not given up', async t => {
@@ -305,60 +304,64 @@ t.test('a provider token serves 50 minutes', async t => {
   )
 })
 
-t.test('an expired provider token is replaced at once when it is 20 minutes old', async t => {
-  const apns = await start(t)
-  let nowMs = 0
-  const sender = senderTo(t, apns, { nowMs: () => nowMs })
-  await sender.send(pushOf())
-  nowMs = 20 * 60_000
-  apns.answerNext({ status: 403, reason: 'ExpiredProviderToken' })
-  t.equal((await sender.send(pushOf())).kind, 'sent')
-  const [first, refused, next] = apns.pushes.map(({ providerToken }) => providerToken)
-  t.equal(refused, first)
-  t.not(next, first)
-})
+for (const reason of ['ExpiredProviderToken', 'InvalidProviderToken']) {
+  t.test(
+    `a provider token that Apple refuses (${reason}) is replaced at once, then not for 20 minutes`,
+    async t => {
+      const apns = await start(t)
+      let nowMs = 5_000
+      const sender = senderTo(t, apns, { nowMs: () => nowMs })
+      const tokens = () => new Set(apns.pushes.map(({ providerToken }) => providerToken)).size
+      const refused = { status: 403, reason }
+      await sender.send(pushOf())
+      apns.answerNext(refused)
+      t.equal((await sender.send(pushOf())).kind, 'sent', 'the same push again')
+      t.same([apns.pushes.length, tokens()], [3, 2])
+      nowMs += 20 * 60_000 - 1
+      apns.answerNext(refused)
+      t.same(await sender.send(pushOf()), { kind: 'retry', reason, isOfAccount: true })
+      t.equal((await sender.send(pushOf())).kind, 'sent', 'pushes go on with the present one')
+      t.same([apns.pushes.length, tokens()], [5, 2])
+      nowMs += 1
+      apns.answerNext(refused, refused)
+      t.same(await sender.send(pushOf()), { kind: 'retry', reason, isOfAccount: true })
+      t.same([apns.pushes.length, tokens()], [7, 3])
+    },
+  )
+}
 
-t.test('a younger one that Apple calls expired is not replaced: nothing is sent until it may be', async t => {
+t.test('pushes that are refused together share one new token', async t => {
   const apns = await start(t)
-  let nowMs = 0
-  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  const sender = senderTo(t, apns)
   await sender.send(pushOf())
-  nowMs = 5 * 60_000
-  apns.answerNext({ status: 403, reason: 'ExpiredProviderToken' })
-  const rest = (minutes: number) => ({
-    kind: 'retry',
-    reason: 'ExpiredProviderToken',
-    afterMs: minutes * 60_000,
-  })
-  t.same(await sender.send(pushOf()), rest(15))
-  nowMs = 19 * 60_000
-  t.same(await sender.send(pushOf()), rest(1))
-  t.equal(apns.pushes.length, 2)
-  nowMs = 20 * 60_000
-  t.equal((await sender.send(pushOf())).kind, 'sent')
+  apns.answerNext(...Array.from({ length: 20 }, () => ({ status: 403, reason: 'ExpiredProviderToken' })))
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => sender.send(pushOf())))
+  t.ok(outcomes.every(({ kind }) => kind === 'sent'))
   t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 2)
 })
 
-t.test('nor is its successor replaced before it is 20 minutes old', async t => {
+t.test('a push that comes while a session is silent goes to another, with the same token', async t => {
   const apns = await start(t)
-  let nowMs = 0
-  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  const sender = senderTo(t, apns, { urgentTimeoutMs: 60_000 })
   await sender.send(pushOf())
-  const expired = { status: 403, reason: 'ExpiredProviderToken' }
-  nowMs = 20 * 60_000
-  apns.answerNext(expired, expired)
-  t.match(await sender.send(pushOf()), { kind: 'retry', reason: 'ExpiredProviderToken' })
-  nowMs = 30 * 60_000
-  t.match(await sender.send(pushOf()), { kind: 'retry', afterMs: 10 * 60_000 })
-  t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 2)
+  apns.answerNext('silence')
+  const waiting = sender.send(pushOf())
+  await apns.received(2)
+  const now = performance.now
+  t.teardown(() => Object.assign(performance, { now }))
+  performance.now = () => now.call(performance) + 1_000
+  t.equal((await sender.send(pushOf())).kind, 'sent')
+  t.equal(apns.sessions(), 2)
+  t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 1)
+  sender.close()
+  t.same(await waiting, { kind: 'retry', reason: 'network' }, 'closing ends the silent one, too')
 })
 
-t.test('a token of a clock that was set back since is replaced, and not rested for', async t => {
+t.test('a token of a clock that was set back since is replaced', async t => {
   const apns = await start(t)
   let nowMs = 5 * 3_600_000
   const sender = senderTo(t, apns, { nowMs: () => nowMs })
-  apns.answerNext({ status: 403, reason: 'ExpiredProviderToken' })
-  t.match(await sender.send(pushOf()), { kind: 'retry', reason: 'ExpiredProviderToken' })
+  await sender.send(pushOf())
   nowMs = 0
   t.equal((await sender.send(pushOf())).kind, 'sent')
   t.equal(apns.sessions(), 2)
@@ -378,7 +381,7 @@ t.test('a session of a replaced token is closed when its last answer has come', 
 
 t.test('closing ends the sessions, and a push under way with them', async t => {
   const apns = await start(t)
-  const sender = senderTo(t, apns, { voipTimeoutMs: 60_000 })
+  const sender = senderTo(t, apns, { urgentTimeoutMs: 60_000 })
   apns.answerNext('silence')
   const sending = sender.send(pushOf())
   await apns.received(1)
@@ -393,7 +396,7 @@ t.test('closing ends a connection that is still being made', async t => {
   const silent = await startSilentServer()
   t.teardown(() => silent.close())
   const hosts = { production: '127.0.0.1', development: '127.0.0.1' }
-  const sender = senderTo(t, apns, { port: silent.port, hosts, voipTimeoutMs: 60_000 })
+  const sender = senderTo(t, apns, { port: silent.port, hosts, urgentTimeoutMs: 60_000 })
   const sending = sender.send(pushOf())
   await silent.reached
   sender.close()

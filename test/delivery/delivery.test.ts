@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { ApnsPush } from '../../src/delivery/apns-link.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../src/delivery/delivery.ts'
-import type { FcmPush } from '../../src/delivery/fcm.ts'
+import type { FcmPush } from '../../src/delivery/fcm-push.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
 import {
   type Device,
@@ -14,6 +14,7 @@ import {
 } from '../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Notice, NoticeBody } from '../../src/domain/messages/notice.ts'
+import type { OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 
 const NOW_MS = 1_795_146_521_983
 const USER = 5_000_000_001n as UserId
@@ -65,6 +66,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
   const pushed: string[] = []
   const judged: (readonly [PushTokenName, TokenVerdict['verdict'], number])[] = []
   const rendered: Rendered[] = []
+  const failed: string[] = []
   const environments: string[] = []
   const taken: unknown[] = []
   const send = async ({ token }: ApnsPush | FcmPush): Promise<DeliveryOutcome> => {
@@ -83,24 +85,21 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
       judged.push([verdict.name, verdict.verdict, verdict.atMs])
       push = push && pushTokensJudged(push, verdict)
     },
+    wait: () => new Promise(() => undefined),
+    onTryFailed: (outcome, next) => failed.push(`${outcome.kind} ${next}`),
     setApnsEnvironment: async (_user, _device, environment) => void environments.push(environment),
     onRendered: each => rendered.push(each),
     ...parts,
   })
-  const tell = (body: NoticeBody, expiresAtMs = NOW_MS + 60_000, lastTokens?: PushTokens) => {
+  const messageOf = (body: NoticeBody, expiresAtMs = NOW_MS + 60_000, lastTokens?: PushTokens) => {
     const notice: Notice = { ...body, eventId: 'A'.repeat(22), sentAtMs: NOW_MS }
-    const provider = 'apns'
-    const message = {
-      channel: 'push',
-      userId: USER,
-      deviceId: DEVICE.deviceId,
-      notice,
-      expiresAtMs,
-      provider,
-    } as const
-    return delivery.send(lastTokens === undefined ? message : { ...message, lastTokens })
+    const device = { userId: USER, deviceId: DEVICE.deviceId }
+    const message = { channel: 'push', ...device, notice, expiresAtMs, provider: 'apns' } as const
+    return lastTokens === undefined ? message : { ...message, lastTokens }
   }
-  return { tell, pushed, judged, rendered, environments, taken }
+  const tell = (...asked: Parameters<typeof messageOf>) => delivery.send(messageOf(...asked))
+  const resend = (message: OutboxMessage) => delivery.send(message)
+  return { tell, messageOf, send: resend, pushed, judged, failed, rendered, environments, taken }
 }
 
 const DEVICE: Device = {
@@ -164,10 +163,10 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
   t.same(missed.pushed, ['a1'], 'that it was missed is told after it')
 })
 
-t.test('a ring that was taken is told, and neither one that was not nor other news of the call', async t => {
-  const retry = { kind: 'retry', reason: 'network' } as const
-  const refused = { kind: 'refused', reason: '400 BadTopic' } as const
-  const { tell, taken } = open({ outcomes: [retry, refused] })
+t.test('only a ring that was taken is reported, and no other news of the call', async t => {
+  const refused = { kind: 'refused', reason: 'BadTopic' } as const
+  const retry = { kind: 'retry', reason: 'InvalidProviderToken', isOfAccount: true } as const
+  const { tell, taken } = open({ outcomes: [refused, refused, retry, retry] })
   for (let each = 0; each < 2; each++) await tell(INVITATION)
   await tell(MISSED)
   t.same(taken, [])
@@ -184,15 +183,6 @@ t.test('a ring that was taken is told, and neither one that was not nor other ne
 t.test('a removed or unknown device is not pushed to', async t => {
   const { tell, pushed } = open({ parts: { deviceOf: () => undefined } })
   t.same([await tell(INVITATION), pushed], [{ kind: 'skipped' }, []])
-})
-
-t.test('a VoIP push is tried twice in all, another as often as the outbox does', async t => {
-  const retry = { kind: 'retry', reason: 'network' } as const
-  const { tell } = open({ outcomes: [retry, retry] })
-  t.same(await tell(INVITATION), { ...retry, triesMax: 2 })
-  t.same(await tell(MISSED), retry)
-  const android = open({ push: PIXEL, outcomes: [retry] })
-  t.same(await android.tell(INVITATION), retry)
 })
 
 t.test('a VoIP token that is gone is dropped, not the other one, and the alert goes out instead', async t => {
@@ -212,18 +202,14 @@ t.test('with no other token the outcome is that the token is gone', async t => {
   t.same([pushed, judged], [['b2'], [['apnsVoipToken', 'gone', NOW_MS]]])
 })
 
-t.test(
-  'a VoIP token that was registered after Apple saw the old one go stays, and nothing repeats',
-  async t => {
-    const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
-    const { tell, pushed } = open({
-      push: { ...IPHONE, registeredAtMs: { apnsToken: 1, apnsVoipToken: 78 } },
-      outcomes: [gone, gone],
-    })
-    t.same(await tell(INVITATION), gone)
-    t.same(pushed, ['b2'])
-  },
-)
+t.test('a VoIP token that was registered after Apple saw the old one go stays', async t => {
+  const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
+  const push = { ...IPHONE, registeredAtMs: { apnsToken: 1, apnsVoipToken: 78 } }
+  const { tell, pushed, judged } = open({ push, outcomes: [gone] })
+  t.same(await tell(INVITATION), { kind: 'sent' })
+  await tell(INVITATION)
+  t.same([pushed, judged], [['b2', 'a1', 'b2'], [['apnsVoipToken', 'gone', 77]]])
+})
 
 t.test('a call that was answered while Apple said that the token is gone is not told of again', async t => {
   const gone = { kind: 'token-gone', reason: 'Unregistered' } as const
@@ -231,6 +217,65 @@ t.test('a call that was answered while Apple said that the token is gone is not 
   const { tell, pushed } = open({ outcomes: [gone], parts: { isRinging: () => asked++ === 0 } })
   t.same(await tell(INVITATION), gone)
   t.same(pushed, ['b2'])
+})
+
+/** Waits that the test ends, the shortest first. */
+function heldWaits() {
+  const waits: { readonly ms: number; readonly resolve: () => void }[] = []
+  const wait = (ms: number) => new Promise<void>(resolve => waits.push({ ms, resolve }))
+  const passTo = async (untilMs: number) => {
+    await new Promise(setImmediate)
+    for (const { ms, resolve } of waits) if (ms <= untilMs) resolve()
+    await new Promise(setImmediate)
+  }
+  return { wait, passTo }
+}
+
+const BUSY = { kind: 'retry', reason: 'ServiceUnavailable' } as const
+
+t.test('a ring that went out as an alert stays one, in the later tries of the outbox too', async t => {
+  const { wait, passTo } = heldWaits()
+  const { messageOf, send, pushed, failed } = open({ outcomes: [BUSY, BUSY, BUSY, BUSY], parts: { wait } })
+  const message = messageOf(INVITATION)
+  for (const expected of [['b2', 'b2', 'a1', 'a1'], ['a1']]) {
+    const outcome = send(message)
+    for (const untilMs of [1_000, 1_000]) await passTo(untilMs)
+    await outcome
+    t.same(pushed.splice(0), expected)
+  }
+  t.same(failed, ['retry again', 'retry alert', 'retry again'])
+  await send(messageOf(INVITATION))
+  t.same(pushed, ['b2'], 'another ring begins with VoIP')
+})
+
+t.test('a ring without a good alert token stays with VoIP', async t => {
+  const { wait, passTo } = heldWaits()
+  const gone = { kind: 'token-gone', reason: 'Unregistered' } as const
+  const { messageOf, send, pushed } = open({ outcomes: [BUSY, BUSY, gone], parts: { wait } })
+  const message = messageOf(INVITATION)
+  const outcome = send(message)
+  await passTo(1_000)
+  t.same(await outcome, BUSY)
+  await send(message)
+  t.same(pushed, ['b2', 'b2', 'a1', 'b2'])
+})
+
+t.test('a call that is answered within a second is not rung for again', async t => {
+  const { wait, passTo } = heldWaits()
+  let isRinging = true
+  const { tell, pushed } = open({ outcomes: [BUSY], parts: { wait, isRinging: () => isRinging } })
+  const outcome = tell(INVITATION)
+  await passTo(0)
+  isRinging = false
+  await passTo(2_500)
+  t.same([await outcome, pushed], [{ kind: 'skipped' }, ['b2']])
+})
+
+t.test('a doubted token that takes a push is not doubted any more', async t => {
+  const push = { ...IPHONE, doubtedAtMs: { apnsVoipToken: NOW_MS - 1 } }
+  const { tell, judged } = open({ push })
+  for (const body of [INVITATION, MISSED, INVITATION]) await tell(body)
+  t.same(judged, [['apnsVoipToken', 'good', NOW_MS]])
 })
 
 t.test('an alert token, or one of Google, is dropped by its name', async t => {

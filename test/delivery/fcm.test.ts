@@ -2,7 +2,8 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type FcmOptions, type FcmPush, FcmSender } from '../../src/delivery/fcm.ts'
+import { type FcmOptions, FcmSender } from '../../src/delivery/fcm.ts'
+import type { FcmPush } from '../../src/delivery/fcm-push.ts'
 import { type FcmStandIn, startFcmStandIn, UNREGISTERED } from '../support/fcm-stand-in.ts'
 import { startSilentServer } from '../support/smtp-sink.ts'
 
@@ -89,8 +90,35 @@ t.test('one purchase serves all who wait, until five minutes before its end', as
   await sender.send(PUSH)
   t.equal(fcm.assertions.length, 1)
   nowMs = NOW_MS + 3_300_000
+  const before = fcm.messages.length
   await sender.send(PUSH)
+  await fcm.received(before + 3)
   t.equal(fcm.assertions.length, 2)
+})
+
+t.test(
+  'a push waits for no purchase while the token is good: a seller who is out goes unnoticed',
+  async t => {
+    const fcm = await start(t, { expiresIn: 3_600 })
+    let nowMs = NOW_MS
+    const sender = senderTo(fcm, { nowMs: () => nowMs })
+    await sender.send(PUSH)
+    nowMs = NOW_MS + 3_570_000 - 1
+    fcm.answerNextPurchase('silence')
+    t.same(await sender.send(PUSH), { kind: 'sent' })
+    await fcm.received(4)
+    t.same(await sender.send(PUSH), { kind: 'sent' })
+    t.equal(fcm.assertions.length, 1)
+  },
+)
+
+t.test('Google’s word that another service refuses the project is no fault of the access token', async t => {
+  const fcm = await start(t)
+  const sender = senderTo(fcm)
+  const details = [{ errorCode: 'THIRD_PARTY_AUTH_ERROR' }]
+  fcm.answerNext({ status: 401, body: googleError('UNAUTHENTICATED', '-', details) })
+  t.same(await sender.send(PUSH), { kind: 'retry', reason: 'THIRD_PARTY_AUTH_ERROR', isOfMessage: true })
+  t.equal(fcm.assertions.length, 1)
 })
 
 t.test('a token that is taken back is bought again, once for all', async t => {
@@ -107,7 +135,7 @@ t.test('a token that is refused when it is new is not bought for ever', async t 
   const fcm = await start(t)
   const bad = { status: 200, body: { access_token: 'unknown', expires_in: 3_600 } }
   fcm.answerNextPurchase(bad, bad)
-  t.same(await senderTo(fcm).send(PUSH), { kind: 'retry', reason: 'UNAUTHENTICATED' })
+  t.same(await senderTo(fcm).send(PUSH), { kind: 'retry', reason: 'UNAUTHENTICATED', isOfAccount: true })
   t.equal(fcm.assertions.length, 0, 'no third purchase')
 })
 
@@ -122,7 +150,7 @@ t.test('a purchase that fails is a retry, and the next send buys anew', async t 
     'close',
   )
   t.same(await sender.send(PUSH), { kind: 'retry', reason: 'token-http-503', afterMs: 3_000 })
-  t.same(await sender.send(PUSH), { kind: 'retry', reason: 'invalid_grant' })
+  t.same(await sender.send(PUSH), { kind: 'retry', reason: 'invalid_grant', isOfAccount: true })
   t.same(await sender.send(PUSH), { kind: 'retry', reason: 'token-http-200' })
   t.same(await sender.send(PUSH), { kind: 'retry', reason: 'token-http-200' })
   t.same(await sender.send(PUSH), { kind: 'retry', reason: 'network' })
@@ -170,6 +198,10 @@ t.test('each answer of Google has its outcome', async t => {
     [
       { status: 403, body: googleError('PERMISSION_DENIED', '-', [fcmError('SENDER_ID_MISMATCH')]) },
       { kind: 'refused', reason: 'SENDER_ID_MISMATCH' },
+    ],
+    [
+      { status: 403, body: googleError('PERMISSION_DENIED', 'the API is off') },
+      { kind: 'retry', reason: 'PERMISSION_DENIED', isOfAccount: true },
     ],
     [
       { status: 404, body: googleError('NOT_FOUND', 'no such project') },

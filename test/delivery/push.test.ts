@@ -5,12 +5,14 @@ import t, { type Test } from 'tap'
 import { ApnsSender } from '../../src/delivery/apns.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
+import { finishedApnsPush, finishedFcmPush } from '../../src/delivery/finished-push.ts'
 import { apnsPushOf, fcmPushOf } from '../../src/delivery/push.ts'
 import { pushContentOf } from '../../src/delivery/push-content.ts'
 import type { CallNoticeBody } from '../../src/domain/calls/call-notice.ts'
 import type { Device, PushTokens } from '../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
 import type { Notice, NoticeBody } from '../../src/domain/messages/notice.ts'
+import { anyNotice, NOTICES } from '../support/any-notice.ts'
 import { startApnsStandIn } from '../support/apns-stand-in.ts'
 import { startFcmStandIn } from '../support/fcm-stand-in.ts'
 import { checkProperty } from '../support/property.ts'
@@ -110,6 +112,8 @@ async function startProviders(t: Test) {
       onRingTaken: () => undefined,
       judgeToken: async () => {},
       setApnsEnvironment: async () => {},
+      wait: () => new Promise(() => undefined),
+      onTryFailed: () => undefined,
     })
     const notice = noticeOf(body)
     const outcome = await delivery.send({
@@ -320,9 +324,10 @@ t.test('a missed call is shown in the place of the call, with the badge', async 
         priority: 'HIGH',
         ttl: '86400s',
         notification: {
-          channel_id: 'calls',
+          channel_id: 'callsign_missed',
           body_loc_key: 'missed_call',
           body_loc_args: ['Đặng “Q”'],
+          tag: '8000000001',
         },
       },
     },
@@ -377,7 +382,7 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
   })
   t.match(atGoogle()[0], {
     data: { type: 'newFriendRequested', badge: '3' },
-    android: { notification: { channel_id: 'contacts', body_loc_key: 'newFriendRequested' } },
+    android: { notification: { channel_id: 'callsign_contacts', body_loc_key: 'newFriendRequested' } },
   })
 })
 
@@ -413,13 +418,24 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
     ({ content: contentWith(keyChars), eventId: EVENT_ID, expiresAtMs: RING_ENDS_MS }) as const
   const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
   const forms: [name: string, bytesMax: number, payloadOf: (keyChars: number) => object][] = [
-    ['VoIP', 5_120, keyChars => apnsPushOf(deviceWith(IPHONE), pushWith(keyChars))!.payload],
+    [
+      'VoIP',
+      5_120,
+      keyChars => finishedApnsPush(apnsPushOf(deviceWith(IPHONE), pushWith(keyChars))!).payload,
+    ],
     [
       'alert',
       4_096,
-      keyChars => apnsPushOf(deviceWith({ ...BUNDLE, apnsToken: ALERT_TOKEN }), pushWith(keyChars))!.payload,
+      keyChars => {
+        const device = deviceWith({ ...BUNDLE, apnsToken: ALERT_TOKEN })
+        return finishedApnsPush(apnsPushOf(device, pushWith(keyChars))!).payload
+      },
     ],
-    ['FCM', 4_096, keyChars => fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!.data],
+    [
+      'FCM',
+      4_096,
+      keyChars => finishedFcmPush(fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!).data,
+    ],
   ]
   for (const [name, bytesMax, payloadOf] of forms) {
     t.ok(bytesOf(payloadOf(LONGEST_KEY_CHARS)) < 3_500, `${name}: room is left beside the longest key`)
@@ -435,100 +451,6 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
 /** Base64 of 1,024 bytes. */
 const LONGEST_KEY_CHARS = 1_368
 
-const id = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
-const name = fc.string({ unit: 'grapheme', maxLength: 60 }).filter(text => Buffer.byteLength(text) <= 200)
-const key = fc
-  .uint8Array({ minLength: 64, maxLength: 1_024 })
-  .map(bytes => Buffer.from(bytes).toString('base64'))
-const time = fc.integer({ min: 0, max: 4_000_000_000_000 })
-const over = {
-  callId: id,
-  version: fc.nat(),
-  callerId: id,
-  callerName: name,
-  displayName: name,
-  alias: fc.option(name, { nil: undefined }),
-  isContact: fc.boolean(),
-  isVideo: fc.boolean(),
-  atMs: time,
-}
-const given = { encryptedAESKey: key, callId: id, version: fc.nat(), fromUserId: id, fromDeviceId: id }
-const device = { deviceId: id, name, platform: name, publicKeyHash: name }
-
-/** Any notice of each kind. */
-const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
-  call_invitation: fc.record({
-    ...over,
-    encryptedAESKey: key,
-    roomId: fc.maxSafeNat(),
-    isOnGoing: fc.boolean(),
-    expiresAtMs: time,
-    participants: fc.array(fc.record({ userId: id, displayName: name })),
-    keyEpoch: fc.nat(),
-    keyFromUserId: id,
-    keyFromDeviceId: id,
-  }),
-  call_cancelled: fc.record(over),
-  call_missed: fc.record(over),
-  call_answered_elsewhere: fc.record({ ...over, reason: fc.constantFrom('answered', 'declined', 'busy') }),
-  call_moved: fc.record(over),
-  call_ended: fc.record({
-    callId: id,
-    version: fc.nat(),
-    status: fc.constant('ended'),
-    endReason: name,
-    endedAtMs: time,
-  }),
-  participant_request_rejoin: fc.record({
-    ...device,
-    callId: id,
-    version: fc.nat(),
-    userId: id,
-    displayName: name,
-    expiresAtMs: time,
-  }),
-  participant_accept_rejoin: fc.record({ ...given, keyEpoch: fc.nat() }),
-  key_update: fc.record({
-    ...given,
-    epoch: fc.nat(),
-    reason: fc.constant('leave'),
-    setHash: key,
-    added: key,
-    removed: fc.array(name),
-  }),
-  key_missing: fc.record({ callId: id, version: fc.nat(), epoch: fc.nat() }),
-  media_ready: fc.record({ callId: id, version: fc.nat(), roomId: fc.maxSafeNat() }),
-  friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time }),
-  friend_request_cancelled: fc.record({ requestId: id, userId: id }),
-  contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean() }),
-  contact_changed: fc.record({ userId: id, displayName: name, alias: name }),
-  contact_removed: fc.record({ userId: id, displayName: name, alias: name }),
-  device_added: fc.record(device),
-  device_removed: fc.record(device),
-  device_list_changed: fc.record(device),
-  device_list_reset: fc.record(device),
-  device_push_lost: fc.record({ deviceId: id, name, platform: name }),
-  session_started: fc.record(
-    { sessionId: name, userAgent: name, network: name, proof: name },
-    { requiredKeys: ['sessionId', 'userAgent', 'proof'] },
-  ),
-  session_ending: fc.record({ sessionId: name, endsAtMs: time }),
-  session_revoked: fc.record({ reason: name }),
-  sign_in_waiting: fc.record({
-    id: name,
-    signInCode: name,
-    method: fc.constant('phone'),
-    userAgent: name,
-    endsAtMs: time,
-  }),
-  sign_in_ended: fc.record({ id: name, outcome: fc.constant('refused') }),
-  login_method_lost: fc.record({ method: fc.constant('phone'), value: name }),
-  profile_changed: fc.record({}),
-}
-
-const anyNotice = fc
-  .constantFrom(...(Object.keys(NOTICES) as Notice['kind'][]))
-  .chain(kind => NOTICES[kind].map(members => noticeOf({ kind, ...members } as NoticeBody)))
 const anyTokens = fc.subarray(['apnsToken', 'apnsVoipToken', 'fcmToken', 'bundleId'] as const).map(names => {
   const { apnsToken, apnsVoipToken, bundleId, fcmToken } = { ...IPHONE, ...PIXEL }
   const all = { apnsToken, apnsVoipToken, bundleId, fcmToken }
@@ -540,14 +462,15 @@ t.test(
   async t => {
     checkProperty(
       t,
-      [anyNotice, anyTokens],
+      [anyNotice({ eventId: EVENT_ID, sentAtMs: NOW_MS }), anyTokens],
       (notice, tokens) => {
         const content = pushContentOf(notice, { deviceId: DEVICE, expiresAtMs: NOW_MS, badgeOf: () => 1 })
         if (content === undefined) return true
         const push = { content, eventId: EVENT_ID, expiresAtMs: NOW_MS }
         const apns = apnsPushOf(deviceWith(tokens), push)
-        const texts = Object.values(fcmPushOf(deviceWith(tokens), push, NOW_MS)?.data ?? {})
-        return isRightForApple(notice, apns) && areTexts(texts)
+        const fcm = fcmPushOf(deviceWith(tokens), push, NOW_MS)
+        const texts = fcm ? Object.values(finishedFcmPush(fcm).data) : []
+        return isRightForApple(notice, apns && finishedApnsPush(apns)) && areTexts(texts)
       },
       2_000,
     )

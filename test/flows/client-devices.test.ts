@@ -77,12 +77,12 @@ t.test(
     t.equal(await focusedText(ann), 'Your devices', 'the keyboard stays with the list')
     await rows(third, 'Edge').waitFor({ state: 'detached' })
     await third.getByText('Edge, development client was removed from your devices.').waitFor()
-    await lost.getByText('This device was removed by another of yours').waitFor()
+    await lost.getByText('This device was removed from your account').waitFor()
     await button(lost, 'Be Ann').waitFor()
 
     await lost.evaluate(`sessionStorage.setItem('callsign.session', ${JSON.stringify(tokens)})`)
     await lost.reload()
-    await lost.getByText('The session was ended: sign in again.').waitFor()
+    await lost.getByText('This session has ended. Sign in again.').waitFor()
     await button(lost, 'Be Ann').waitFor()
   },
 )
@@ -108,7 +108,7 @@ t.test(
       await route.abort()
     })
     await remove(rows(ann, 'Edge'))
-    await ann.getByText('The server does not answer.').waitFor()
+    await ann.getByText('The server can’t be reached.').waitFor()
     t.equal(await rows(ann, 'Edge').count(), 1, 'nothing is shown that is not known')
     await ann.unroute(removals)
     await button(ann, 'Remove it').click()
@@ -179,7 +179,7 @@ t.test(
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const ann = await newTab(await newContext(), url, 'Ann')
-    const isOver = (page: Page) => page.getByText('The session was ended: sign in again.').waitFor()
+    const isOver = (page: Page) => page.getByText('You are signed out. Sign in again.').waitFor()
     const other = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
     await ann.getByText('Signed in as you: Edge on Linux, from 127.0.0.0/24. Was that you?').waitFor()
     await sessions(ann).getByText('Edge, development client').waitFor()

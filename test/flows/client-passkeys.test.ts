@@ -65,7 +65,7 @@ for (const [kind, script] of [
       await passkeys(ann).waitFor({ state: 'detached' })
       await button(ann, 'Sign out').click()
       await button(ann, 'Sign in with a passkey').click()
-      await ann.getByText('This passkey signs in no more').waitFor()
+      await ann.getByText('This passkey is not valid any more').waitFor()
     },
   )
 }
@@ -90,7 +90,7 @@ t.test(
       t.equal(page, window)
     }
     await code.press('Escape')
-    await ann.getByText('you have not confirmed who you are').waitFor()
+    await ann.getByText('Confirm who you are first.').waitFor()
     t.equal(await dialog(ann).count(), 0)
     t.equal(await add.isDisabled(), false)
     await addPasskey(ann)

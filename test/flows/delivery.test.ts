@@ -215,7 +215,7 @@ function assertFcmPush(t: Test, { world }: Rehearsal, members: Record<string, st
   t.same(how, {
     priority: 'HIGH',
     notification: {
-      channel_id: 'contacts',
+      channel_id: 'callsign_contacts',
       body_loc_key: 'acceptFriendRequested',
       body_loc_args: [members.displayName],
     },

@@ -27,6 +27,7 @@ const SECRETS = {
   password: 'o',
   Authorization: 'p',
   waitingId: 'q',
+  pushKey: 'r',
 }
 
 t.test('tokens, codes and keys are hidden, by whatever name they come', async t => {

@@ -91,6 +91,7 @@ function openSignalling(t: Test) {
     isDevelopment: false,
     admission: undefined,
     idsAs: 'string',
+    language: 'en',
     version: '0.0.0',
     monotonicMs: () => world.monotonicMs(),
     randomBytes: length => new Uint8Array(length),

@@ -81,6 +81,7 @@ export function worldOf(
     rateLimits,
     requestRates: rateLimits && new RequestRates(rateLimits, monotonicMs),
     idsAs: 'string' as const,
+    language: 'en' as const,
     isDevelopment: true,
     publicUrl: () => 'https://callsign.example',
     /** Moves the clock alone. */

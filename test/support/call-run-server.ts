@@ -159,6 +159,7 @@ export class RunServer {
       isDevelopment: false,
       rateLimits: this.#run.habits.areRatesLimited ? USUAL_RATES : undefined,
       idsAs: 'string' as const,
+      language: 'en' as const,
       version: '0',
       monotonicMs: () => world.monotonicMs(),
       randomBytes,

@@ -50,6 +50,8 @@ export interface FcmStandIn {
   /** For the next messages, and for the next purchases of a token; then 200. */
   answerNext(...acts: Http2Act[]): void
   answerNextPurchase(...acts: HttpAct[]): void
+  /** Hears of each message as it comes. */
+  onMessage: () => void
   /** Takes back every token sold so far: they get 401. */
   revokeTokens(): void
   /** Resolves when so many requests of either kind have come since the start. */
@@ -83,6 +85,7 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
   function take(request: Http2ServerRequest, body: string): Http2Act {
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
     if (!sold.has(token)) return { status: 401, body: { error: { status: 'UNAUTHENTICATED' } } }
+    standIn.onMessage()
     messages.push({ path: request.url!, headers: request.headers, message: JSON.parse(body).message })
     return acts.shift() ?? { status: 200, body: { name: 'projects/p/messages/1' } }
   }
@@ -119,6 +122,7 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
     },
     messages,
     assertions,
+    onMessage: () => undefined,
     answerNext: (...next) => void acts.push(...next),
     answerNextPurchase: (...next) => void purchaseActs.push(...next),
     revokeTokens: () => sold.clear(),

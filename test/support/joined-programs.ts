@@ -56,11 +56,17 @@ function keepPlaces(folder: string): Plugin {
 }
 
 const BUILT = join(PROJECT_ROOT, 'dist')
-const STARTED_BY_SERVER = ['src/front.js', 'src/check/check-program.js', 'src/keyserver/vrf/vrf-worker.js']
+const STARTED_BY_SERVER = [
+  'src/front.js',
+  'src/check/check-program.js',
+  'src/delivery/sending-worker.js',
+  'src/keyserver/vrf/vrf-worker.js',
+]
 /** These start programs beside them, which are joined too. */
 const STARTS_PROGRAMS = [
   'src/server/fronts/front-processes.js',
   'src/server/listeners.js',
   'src/check/check-process.js',
+  'src/delivery/sending-thread.js',
   'src/keyserver/vrf/vrf-thread.js',
 ]

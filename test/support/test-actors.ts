@@ -16,6 +16,7 @@ import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
+import { chooseLanguage } from '../../src/delivery/texts.ts'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -172,6 +173,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     users,
     topics,
     problemOf,
+    languageOf: header => chooseLanguage(header, 'en'),
     onFault: (error, requestId) => faults.push(`${requestId} ${error}`),
     onEnded: reason => ended.push(reason),
     ...options.deps,

@@ -41,6 +41,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   language: 'en',
   providers: [],
   deepLinkScheme: 'callsign',
+  webPushHosts: ['push.example'],
   appleAppIds: [],
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
@@ -195,9 +196,11 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     },
     isDevelopment,
     register: options.register ?? (log.isOpen ? log.register : count),
+    onSendingLost: () => undefined,
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,
     onLoginChecked: () => undefined,
+    onTryFailed: () => undefined,
     identityOf: vrfHash => keysLogged.get(Buffer.from(vrfHash).toString('base64')),
   })
   return { system, application, stores, rooms, signalling, keysLogged }

@@ -507,8 +507,8 @@ t.test('the title of a refusal is in the language that was asked for, the code i
     return `${code} ${title}`
   }
   t.equal(await titleAt('/none', 'de'), 'NOT_FOUND Nicht gefunden')
-  t.equal(await titleAt('/api/late', 'vi'), 'OTP_INVALID Mã không được chấp nhận')
-  t.equal(await titleAt('/api/late', ''), 'OTP_INVALID Code not accepted')
+  t.equal(await titleAt('/api/late', 'vi'), 'OTP_INVALID Mã không đúng. Hãy kiểm tra rồi nhập lại.')
+  t.equal(await titleAt('/api/late', ''), 'OTP_INVALID That is not the code. Check it and try again.')
 })
 
 t.test('too many requests for the log’s files are 429, for every page to read', async t => {

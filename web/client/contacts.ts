@@ -2,6 +2,7 @@
 
 import { type Callsign, type Contact, type FriendRequest, hasCode } from '../../src/app/app.ts'
 import { personName } from './names.ts'
+import { CameraScan, readPicture } from './scanner.ts'
 import type { Store } from './state.ts'
 
 export class Contacts {
@@ -51,34 +52,62 @@ export class Contacts {
     await simulate({ kind: 'befriend', shareToken: this.#keptToken })
   }
 
-  /** Shows the owner of the link that was opened. */
-  async resolve(link: string): Promise<void> {
+  /** Shows whom a text leads to that was opened, pasted or scanned. Asks nothing of them. */
+  async open(text: string): Promise<void> {
     try {
-      const { displayName, relation } = await this.#me.contacts.resolve(link)
-      if (relation === 'self') {
+      const opened = await this.#me.contacts.open(text)
+      const isOwn = opened.kind === 'link' ? opened.relation === 'self' : opened.userId === this.#me.userId
+      if (isOwn) {
         const sentence = 'This link is your own. Open it in another tab and sign in there as somebody else.'
         this.#store.say('bad', sentence)
-      } else if (relation !== 'contact') this.#store.update({ invitedBy: { link, displayName } })
+      } else if (opened.kind === 'link' && opened.relation === 'contact')
+        this.#store.say('good', `${opened.displayName} is a contact of yours.`)
+      else this.#store.update({ opened })
     } catch (error) {
       if (!hasCode(error, 'SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED')) throw error
       this.#store.say('bad', 'The link is not good any more: ask for a new one.')
     }
   }
 
-  /** Asks the owner of the link to become a contact. */
+  /** Asks whom the link or code leads to to become a contact. */
   async ask(): Promise<void> {
-    const { invitedBy } = this.#store.state
-    if (invitedBy === undefined) return
-    const { link, displayName } = invitedBy
-    this.#store.update({ invitedBy: undefined })
-    const reply = await this.#me.contacts.request({ link }).catch(error => {
+    const { opened } = this.#store.state
+    if (opened === undefined) return
+    this.#store.update({ opened: undefined })
+    const reply = await opened.request().catch(error => {
       if (!hasCode(error, 'KEYS_REFUSED')) throw error
       throw new Error(
-        `The server says that the link is ${displayName}’s, and the link itself names somebody else. They are not added.`,
+        'The server says that the link is another person’s than the link itself does. They are not added.',
       )
     })
-    if (reply.status === 'accepted') this.#store.say('good', `You and ${displayName} are contacts.`)
+    if (reply.status === 'accepted')
+      this.#store.say('good', `You and ${reply.user.displayName} are contacts.`)
     await this.load()
+  }
+
+  /** Looks for a code by the camera until there is one, and opens it. */
+  async scan(): Promise<void> {
+    this.stopScan()
+    const scan = await CameraScan.open().catch(() => {
+      throw new Error('The camera can’t be used: allow it in the browser’s settings, or choose a picture.')
+    })
+    this.#store.update({ scan })
+    const text = await scan.read().finally(() => {
+      if (this.#store.state.scan === scan) this.#store.update({ scan: undefined })
+    })
+    if (text !== undefined) await this.open(text)
+  }
+
+  stopScan(): void {
+    this.#store.state.scan?.close()
+  }
+
+  /** Opens the code in a picture. */
+  async scanPicture(file: Blob): Promise<void> {
+    const text = await readPicture(file).catch(() => undefined)
+    if (text === undefined)
+      throw new Error('There is no QR code in that picture. Try one that shows it larger.')
+    await this.open(text)
   }
 
   accept({ user }: FriendRequest): Promise<void> {

@@ -6,27 +6,18 @@
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
-import type { Call, Contact, FriendRequest } from '../../src/app/app.ts'
+import type { Call, Contact, FriendRequest, Opened } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import { personName } from './names.ts'
+import type { CameraScan } from './scanner.ts'
 import type { State } from './state.ts'
 import { avatar, type View } from './view-parts.ts'
 
-/** Askers, the opened link's owner, and the asked users. */
-export function requestsView({ requests, asked, invitedBy, doing }: State, app: App): TemplateResult {
-  return html`<div aria-live="polite">
-    ${
-      invitedBy === undefined
-        ? nothing
-        : html`<section class="card attention">
-          <p><strong dir="auto">${invitedBy.displayName}</strong> has shared a link with you.</p>
-          <p class="row">
-            <button class="main" ?disabled=${doing.has('ask')} @click=${() => app.act('ask', () => app.contacts.ask())}>
-              Ask ${invitedBy.displayName} to be contacts</button>
-            <button class="plain" @click=${() => app.putInvitationAway()}>Not now</button>
-          </p>
-        </section>`
-    }
+/** Askers, whom an opened link or code leads to, and the asked users. */
+export function requestsView(state: State, app: App): TemplateResult {
+  const { requests, asked, opened, doing, scan } = state
+  return html`${scan === undefined ? nothing : scanView(scan, app)}<div aria-live="polite">
+    ${opened === undefined ? nothing : openedView(opened, doing, app)}
     ${repeat(requests, idOf, request => requestView(request, doing, app))}
     ${repeat(
       asked,
@@ -37,6 +28,37 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
       </section>`,
     )}
   </div>`
+}
+
+function scanView({ video }: CameraScan, app: App): TemplateResult {
+  return html`<section class="card scan">
+    <h2>Scan a code</h2>
+    <p class="quiet">Hold the QR code of a contact’s link in front of the camera.</p>
+    ${video}
+    <p class="row"><button @click=${() => app.contacts.stopScan()}>Stop the camera</button></p>
+  </section>`
+}
+
+/** The person is shown before anything is asked of them. */
+function openedView(opened: Opened, doing: ReadonlySet<string>, app: App): TemplateResult {
+  const name = opened.kind === 'link' ? opened.displayName : `user ${opened.userId}`
+  const isAsked = opened.kind === 'link' && opened.relation === 'outgoing'
+  return html`<section class="card attention">
+    ${
+      opened.kind === 'user'
+        ? html`<p>The code is the number of <strong>${name}</strong>. You see their name once you have asked.</p>`
+        : html`<p><strong dir="auto">${name}</strong> ${RELATIONS[opened.relation ?? 'none']}</p>`
+    }
+    <p class="row">
+      ${
+        isAsked
+          ? nothing
+          : html`<button class="main" ?disabled=${doing.has('ask')} @click=${() => app.act('ask', () => app.contacts.ask())}>
+        ${opened.kind === 'link' && opened.relation === 'incoming' ? `Accept ${name}` : `Ask ${name} to be contacts`}</button>`
+      }
+      <button class="plain" @click=${() => app.putInvitationAway()}>${isAsked ? 'Close' : 'Not now'}</button>
+    </p>
+  </section>`
 }
 
 const idOf = ({ requestId }: FriendRequest) => requestId
@@ -160,10 +182,10 @@ function severalView({ marked, doing, connection }: State, app: App): TemplateRe
 
 /** The share link: as something to click, to copy, and to scan. */
 export function addView(state: State, app: App): View {
-  const { shareLink, contacts, requests, asked, invitedBy, doing } = state
+  const { shareLink, contacts, requests, asked, opened, doing } = state
   if (!state.areContactsLoaded) return nothing
   // Nothing else is to be done yet: this is what the newcomer needs.
-  const isFirst = contacts.length + requests.length + asked.length === 0 && invitedBy === undefined
+  const isFirst = contacts.length + requests.length + asked.length === 0 && opened === undefined
   if (shareLink === undefined) {
     return html`<section class="card"><button ?disabled=${doing.has('share')}
       @click=${() => app.act('share', () => app.contacts.share())}>Add somebody</button></section>`
@@ -180,20 +202,33 @@ export function addView(state: State, app: App): View {
         @click=${() => app.act('make-up', () => app.contacts.makeUp())}>Or make up somebody who answers</button>
     </p>
     <details><summary>Show it as a QR code</summary>${qrView(shareLink)}</details>
-    <details><summary>I have somebody else’s link</summary>${pasteView(state, app)}</details>`
+    <details><summary>I have somebody else’s link or code</summary>${pasteView(state, app)}</details>`
   if (!isFirst) return html`<details class="card"><summary>Add somebody</summary>${link}</details>`
   return html`<section class="card"><h2>Add somebody</h2>
     <p>Whoever opens your link can ask to be your contact. To try a call alone, be that somebody too.</p>${link}</section>`
 }
 
+/** The ways to open what another person has shared: by the camera, from a picture, or as text. */
 function pasteView({ doing }: State, app: App): TemplateResult {
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
     const link = String(new FormData(event.currentTarget as HTMLFormElement).get('link'))
-    void app.act('open-link', () => app.openLink(link))
+    void app.act('open-link', () => app.contacts.open(link))
   }
-  return html`<form @submit=${onSubmit}>
-    <label>Their link <input name="link" required placeholder=${`${location.origin}/c/…`}></label>
+  const onPicture = ({ currentTarget }: Event) => {
+    const input = currentTarget as HTMLInputElement
+    const [file] = input.files ?? []
+    if (file !== undefined) void app.act('scan-picture', () => app.contacts.scanPicture(file))
+    // The same picture may be chosen again.
+    input.value = ''
+  }
+  return html`<p class="row">
+      <button ?disabled=${doing.has('scan')} @click=${() => app.act('scan', () => app.contacts.scan())}>Scan with the camera</button>
+      <label class="button" aria-disabled=${doing.has('scan-picture')}>Choose a picture of it
+        <input class="picture" type="file" accept="image/*" @change=${onPicture}></label>
+    </p>
+    <form @submit=${onSubmit}>
+    <label>Their link or user id <input name="link" required placeholder=${`${location.origin}/c/…`}></label>
     <button ?disabled=${doing.has('open-link')}>Open it</button>
   </form>`
 }
@@ -209,5 +244,13 @@ function qrView(text: string): TemplateResult {
 
 /** States of participants who need no invitation. */
 const PRESENT = new Set(['joined', 'invited', 'ringing'])
+/** How a link's owner is known, after their name. */
+const RELATIONS = {
+  none: 'has shared a link with you.',
+  incoming: 'has shared a link with you, and has asked you already.',
+  outgoing: 'has not answered yet: you have asked them already.',
+  contact: 'is a contact of yours.',
+  self: 'is you.',
+}
 /** The white border that ISO/IEC 18004 asks for. */
 const QUIET_MODULES = 4

@@ -1,6 +1,6 @@
 /** Sentences for people: failures, ends of calls, and news of keys. */
 
-import { type CallEnding, type CallsignError, hasCode, type KeyEvent } from '../../src/app/app.ts'
+import { type CallEnding, CallsignError, hasCode, type KeyEvent } from '../../src/app/app.ts'
 import { whenText } from './times.ts'
 
 type NameOf = (id: string) => string
@@ -13,25 +13,12 @@ export function sentenceOf(error: unknown, nameOf: NameOf, deviceNameOf: NameOf)
   if (hasCode(error, 'INVITATION_OLD')) return ageOf(Number(error.members.sealedAgoMs))
   if (hasCode(error, 'OWN_DEVICE_IN_SET'))
     return `The call’s key is for one more device of yours, ${deviceNameOf(String(error.members.name).split('_')[1]!)}, for which only the server vouches. Is it yours?`
-  if (hasCode(error, 'DEVICE_REMOVED'))
-    return 'This device was removed by another of yours, and is signed out.'
-  if (hasCode(error, 'SESSION_REVOKED')) return 'The session was ended: sign in again.'
   if (hasCode(error, 'SIGN_IN_REFUSED'))
     return `Another device of this account has refused the sign-in. Until ${whenText(new Date(String(error.members.until)))} the address opens nothing, and then a new account.`
-  if (hasCode(error, 'SIGN_IN_GONE'))
-    return 'This sign-in is over: another one took its place, or it was not fetched in time.'
-  if (hasCode(error, 'STEP_UP_REQUIRED')) return 'Nothing is changed: you have not confirmed who you are.'
-  if (hasCode(error, 'PASSKEY_CANCELLED'))
-    return 'No passkey was given. There may be none for this server here.'
-  if (hasCode(error, 'PASSKEY_UNKNOWN'))
-    return 'This passkey signs in no more: it was removed. Delete it in your browser, too.'
-  if (hasCode(error, 'NO_ANSWER')) return 'The server does not answer. Is it still running?'
-  if (!(error instanceof Error)) return String(error)
-  const { title, detail, attemptsLeft, retryIn } = (error as Partial<CallsignError>).members ?? {}
-  if (typeof title !== 'string') return error.message
+  if (!(error instanceof CallsignError)) return error instanceof Error ? error.message : String(error)
+  const { attemptsLeft, retryIn } = error.members
   return [
-    sentence(title),
-    ...(typeof detail === 'string' && detail !== title ? [sentence(detail)] : []),
+    error.sentence,
     ...(typeof attemptsLeft === 'number' ? [`${attemptsLeft} more tries.`] : []),
     ...(typeof retryIn === 'number' ? [`Try again in ${retryIn} s.`] : []),
   ].join(' ')
@@ -88,11 +75,6 @@ export function ringEndingOf(reason: CallEnding, callerName: string): string | u
 
 function refusalOf({ members, message }: CallsignError, nameOf: NameOf): string {
   return `The key of ${nameOf(String(members.userId))} does not verify in the key log (${members.check}). ${message} Nothing is encrypted for it.`
-}
-
-function sentence(text: string): string {
-  const capital = text.charAt(0).toUpperCase() + text.slice(1)
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`
 }
 
 const ELSEWHERE: Readonly<Partial<Record<CallEnding, string>>> = {

@@ -11,13 +11,16 @@ import type {
   ListSessionsReply,
   ListWaitingSignInsReply,
   LoginMethod,
+  Opened,
   OwnListState,
   PastCall,
   ProofNeeded,
   User,
   WaitingSignIn,
 } from '../../src/app/app.ts'
+import type { WebPushState } from '../../src/app/push/web-push.ts'
 import { personName } from './names.ts'
+import type { CameraScan } from './scanner.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -56,6 +59,8 @@ export interface State {
   /** Whether this page can make and use passkeys: `elsewhere` at the server's domain alone. */
   readonly passkeysHere: 'on' | 'off' | 'elsewhere'
   readonly passkeys: readonly LoginMethod[]
+  /** Whether calls ring when this page is closed. */
+  readonly closedRings: WebPushState
   /** An operation waits for a proof of who the user is. */
   readonly proof: ProofAsked | undefined
   /** Where the user is signed in, the newest first. */
@@ -70,8 +75,10 @@ export interface State {
   readonly asked: readonly FriendRequest[]
   /** The link that lets people find the user. */
   readonly shareLink: string | undefined
-  /** From the link that this tab was opened with. */
-  readonly invitedBy: { readonly link: string; readonly displayName: string } | undefined
+  /** Whom a link or code leads to, before they are asked. */
+  readonly opened: Opened | undefined
+  /** The camera, while it looks for a code. */
+  readonly scan: CameraScan | undefined
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
   readonly rings: readonly Call[]
@@ -204,6 +211,7 @@ export const SIGNED_OUT: State = {
   restriction: undefined,
   passkeysHere: 'off',
   passkeys: [],
+  closedRings: 'unsupported',
   proof: undefined,
   sessions: [],
   asking: [],
@@ -213,7 +221,8 @@ export const SIGNED_OUT: State = {
   requests: [],
   asked: [],
   shareLink: undefined,
-  invitedBy: undefined,
+  opened: undefined,
+  scan: undefined,
   marked: new Set(),
   rings: [],
   refusals: new Map(),

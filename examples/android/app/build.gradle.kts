@@ -24,9 +24,11 @@ android {
 }
 
 dependencies {
-    implementation("callsign:callsign-app:0.1.0")
+    implementation("dev.callsign:callsign-android:0.1.0")
+    implementation("dev.callsign:callsign-app:0.1.0")
     implementation("com.squareup.okhttp3:okhttp:5.5.1")
     implementation("org.jetbrains.kotlinx:kotlinx-coroutines-android:1.11.0")
+    implementation("androidx.core:core-telecom:1.0.0")
     implementation("androidx.credentials:credentials:1.5.0")
     implementation("androidx.credentials:credentials-play-services-auth:1.5.0")
     implementation("com.google.firebase:firebase-messaging:25.0.0")

@@ -16,7 +16,11 @@ open class FirebaseMessagingService : Service() {
     override fun onBind(intent: Intent?): IBinder? = null
 }
 
-class RemoteMessage(val data: Map<String, String>)
+class RemoteMessage(val data: Map<String, String>, val originalPriority: Int, val priority: Int) {
+    companion object {
+        const val PRIORITY_HIGH = 1
+    }
+}
 
 class FirebaseMessaging private constructor() {
     val token: Task<String> get() = throw NotImplementedError()

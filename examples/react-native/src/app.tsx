@@ -1,6 +1,6 @@
 /** Sign-in, people, and the call with the fingerprint of its key. There is no sound or picture yet. */
 
-import { type Call, hasCode, type Question } from 'callsign/app'
+import { type Call, CallsignError, hasCode, type Question } from 'callsign/app'
 import type { CallView } from 'callsign/react'
 import { useCalls, useCallsign, useContacts, useDevices } from 'callsign/react'
 import { useEffect, useState } from 'react'
@@ -21,14 +21,14 @@ export function App() {
     setNotice('')
     work().catch((error: unknown) => {
       if (hasCode(error, 'KEYS_RESET')) askAboutKeys(error.members, () => act(work), act)
-      else setNotice(error instanceof Error ? error.message : String(error))
+      else setNotice(error instanceof CallsignError ? error.sentence : String(error))
     })
   }
 
   useEffect(() => {
     const stops = [
-      me.on('error', ({ message }) => setNotice(message)),
-      me.on('signed-out', ({ message }) => setNotice(message)),
+      me.on('error', ({ sentence }) => setNotice(sentence)),
+      me.on('signed-out', ({ sentence }) => setNotice(sentence)),
       me.on('keys', ({ kind }) =>
         setNotice(`Devices of a contact have changed, or their keys do not hold (${kind}).`),
       ),
@@ -63,7 +63,7 @@ export function App() {
         )}
         {asked !== undefined && (
           <>
-            <Text>{asked.error?.message ?? `A code is on its way to ${asked.sentTo}.`}</Text>
+            <Text>{asked.error?.sentence ?? `A code is on its way to ${asked.sentTo}.`}</Text>
             <Line label="Code" action="Go on" onSubmit={asked.answer} />
           </>
         )}
@@ -114,7 +114,7 @@ async function answer(call: Call, act: Act, evenIfOld = false): Promise<void> {
       name === undefined
         ? answer(call, act, true)
         : call.acceptDevice(`${name}`).then(() => answer(call, act))
-    Alert.alert('Answer?', error.message, [
+    Alert.alert('Answer?', error.sentence, [
       { text: 'Go on', onPress: () => act(goOn) },
       { text: 'Not now', style: 'cancel' },
     ])
@@ -144,7 +144,7 @@ function People({ act }: { act: Act }) {
   }
   return (
     <>
-      {error !== undefined && <Text>{error.message}</Text>}
+      {error !== undefined && <Text>{error.sentence}</Text>}
       {requests.map(({ requestId, user }) => (
         <Button
           key={requestId}
@@ -161,12 +161,22 @@ function People({ act }: { act: Act }) {
       ))}
       <Button title="Share a link" onPress={() => act(share)} />
       <Line
-        label="A link that you were given"
-        action="Add"
-        onSubmit={link => act(() => me.contacts.request({ link }))}
+        label="A link or code that you were given"
+        action="Open"
+        onSubmit={text => act(() => openText(text, act))}
       />
     </>
   )
+}
+
+/** The person is shown before anything is asked of them. */
+async function openText(text: string, act: Act): Promise<void> {
+  const opened = await me.contacts.open(text)
+  const name = opened.kind === 'link' ? opened.displayName : `User ${opened.userId}`
+  Alert.alert(name, 'Ask them to be contacts?', [
+    { text: 'Ask', onPress: () => act(() => opened.request()) },
+    { text: 'Not now', style: 'cancel' },
+  ])
 }
 
 /** A new phone waits until an old one approves it, with the same code on both screens. */

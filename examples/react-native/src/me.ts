@@ -4,4 +4,6 @@ import { Callsign } from 'callsign/app'
 import { keychainStorage } from './keychain-storage.ts'
 import { pins, server } from './pins.ts'
 
-export const me = new Callsign({ server, pins, storage: keychainStorage })
+/** Of the phone: React Native has no `navigator.language`. */
+const { locale: language } = Intl.DateTimeFormat().resolvedOptions()
+export const me = new Callsign({ server, pins, storage: keychainStorage, language })

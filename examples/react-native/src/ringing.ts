@@ -18,7 +18,12 @@ const { FAILED, REMOTE_ENDED, UNANSWERED, ANSWERED_ELSEWHERE, DECLINED_ELSEWHERE
   CONSTANTS.END_CALL_REASONS
 const isIos = Platform.OS === 'ios'
 const OPTIONS = {
-  ios: { appName: 'My phone app', supportsVideo: true },
+  ios: {
+    appName: 'My phone app',
+    supportsVideo: true,
+    maximumCallGroups: '1',
+    maximumCallsPerCallGroup: '1',
+  },
   android: {
     alertTitle: 'Calls',
     alertDescription: 'Calls ring on the screen of the phone. That needs a phone account.',

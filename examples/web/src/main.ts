@@ -3,21 +3,41 @@
 import {
   type Call,
   Callsign,
+  CallsignError,
   type Contact,
   hasCode,
   indexedDbStorage,
+  type Opened,
   type ProofNeeded,
   type Question,
 } from 'callsign/app'
+import {
+  renewWebPush,
+  subscribeToWebPush,
+  unsubscribeFromWebPush,
+  type WebPushState,
+} from 'callsign/app/web-push'
 import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'
 
-const me = new Callsign({ server, pins, storage: indexedDbStorage() })
+// The sentences of errors are in the page's language.
+const { lang: language } = document.documentElement
+const device = { deviceInfo: { platform: 'web', locale: navigator.language } }
+const me = new Callsign({ server, pins, storage: indexedDbStorage(), device, language })
+/** Shows calls while this page is closed. Undefined where there are none, as without HTTPS. */
+const worker = navigator.serviceWorker
+  // Built it is one script; Vite serves modules, which not every browser takes.
+  ?.register('/service-worker.js')
+  .catch(() => navigator.serviceWorker.register('/service-worker.js', { type: 'module' }))
+  .catch(() => undefined)
+let closedRings: WebPushState = 'off'
 const page = document.querySelector('main')!
 let contacts: readonly Contact[] = []
 let requests: readonly { readonly userId: string; readonly displayName: string }[] = []
 let link = ''
+/** Whom a link or code leads to, before they are asked. */
+let opened: Opened | undefined
 let notice = ''
 /** What is asked about a key. */
 let keyQuestion: HTMLElement | undefined
@@ -36,9 +56,13 @@ async function act(work: () => Promise<unknown>): Promise<void> {
     await work()
   } catch (error) {
     if (hasCode(error, 'KEYS_RESET')) keyQuestion = askAboutKeys(error.members, work)
-    else notice = error instanceof Error ? error.message : String(error)
+    else notice = sentenceOf(error)
   }
   draw()
+}
+
+function sentenceOf(error: unknown): string {
+  return error instanceof CallsignError ? error.sentence : String(error)
 }
 
 /** A contact's keys are new: the person compares the code, or goes on with what they wanted. */
@@ -56,7 +80,7 @@ function askAboutKeys(members: Readonly<Record<string, unknown>>, work: () => Pr
     button('Compare a code', () =>
       me.contacts.comparisonCode(userId).then(
         digits => code.replaceChildren(digits),
-        error => code.replaceChildren(String(error)),
+        error => code.replaceChildren(sentenceOf(error)),
       ),
     ),
     button('Go on', () => act(() => me.contacts.acceptKeys(userId, listHash).then(work))),
@@ -74,13 +98,13 @@ async function answer(call: Call, evenIfOld = false): Promise<void> {
     const goOn = () =>
       name === undefined ? answer(call, true) : call.acceptDevice(`${name}`).then(() => answer(call))
     const [yes, no] = [button('Go on', () => act(goOn)), button('Not now', () => act(async () => {}))]
-    keyQuestion = section('Answer?', text(error.message), yes, no)
+    keyQuestion = section('Answer?', text(error.sentence), yes, no)
   }
 }
 
 function askCode({ sentTo, error }: Question): Promise<string> {
   return new Promise(resolve => {
-    const hint = error?.message ?? `A code is on its way to ${sentTo}.`
+    const hint = error?.sentence ?? `A code is on its way to ${sentTo}.`
     question = section('The code', text(hint), form('Code', 'Go on', resolve))
     draw()
   })
@@ -93,7 +117,7 @@ function askForProof(proof: ProofNeeded, hint = 'Confirm who you are, and it goe
     draw()
   }
   const give = (way: () => Promise<unknown>, then = end) =>
-    way().then(then, error => askForProof(proof, String(error.message)))
+    way().then(then, error => askForProof(proof, sentenceOf(error)))
   const code =
     proof.sentTo === undefined
       ? button('Send a code', () => give(proof.sendCode, () => askForProof(proof)))
@@ -146,6 +170,13 @@ async function load(): Promise<void> {
   contacts = friends.items
   requests = incoming.items.map(({ user }) => user)
   draw()
+}
+
+async function setClosedRings(set: typeof subscribeToWebPush): Promise<void> {
+  const registration = await worker
+  closedRings = registration === undefined ? 'unsupported' : await set(me, registration)
+  if (closedRings === 'refused') notice = 'The browser does not let this page show notifications.'
+  drawUnlessTyping()
 }
 
 /** A name that only this person sees; an empty one takes it back. */
@@ -207,6 +238,34 @@ function newcomerViews(): HTMLElement[] {
   return [...devices, ...signIns]
 }
 
+/** The person is shown before anything is asked of them. */
+function openedViews(): HTMLElement[] {
+  if (opened === undefined) return []
+  const { request } = opened
+  const end = () => {
+    opened = undefined
+  }
+  const name = opened.kind === 'link' ? opened.displayName : `User ${opened.userId}`
+  const relation = opened.kind === 'link' ? (opened.relation ?? 'none') : 'none'
+  const ask = button('Ask to be contacts', () => act(() => request().finally(end).then(load)))
+  return [
+    section(
+      name,
+      text(RELATIONS[relation]),
+      ...(relation === 'self' || relation === 'contact' ? [] : [ask]),
+      button('Not now', () => act(async () => end())),
+    ),
+  ]
+}
+
+const RELATIONS = {
+  none: 'You are not contacts yet.',
+  self: 'This is you.',
+  contact: 'You are contacts already.',
+  outgoing: 'You have asked them, and they have not answered.',
+  incoming: 'They have asked you.',
+}
+
 function draw(): void {
   const parts: HTMLElement[] = notice === '' ? [] : [section('', text(notice))]
   for (const asked of [keyQuestion, proofQuestion]) if (asked !== undefined) parts.push(asked)
@@ -237,8 +296,10 @@ function draw(): void {
       link = (await me.contacts.shareLink()).link
     }),
   )
-  const add = form('A link that you were given', 'Add', value =>
-    act(() => me.contacts.request({ link: value }).then(load)),
+  const add = form('A link or code that you were given', 'Open', value =>
+    act(async () => {
+      opened = await me.contacts.open(value)
+    }),
   )
   const passkey = button('Add a passkey', () =>
     act(async () => {
@@ -246,15 +307,26 @@ function draw(): void {
       notice = 'Next time you sign in without a code.'
     }),
   )
-  const signOut = button('Sign out', () => act(() => me.signOut()))
+  const rings =
+    closedRings === 'on'
+      ? button('Do not ring me when this page is closed', () =>
+          act(() => setClosedRings(unsubscribeFromWebPush)),
+        )
+      : button('Ring me when this page is closed', () => act(() => setClosedRings(subscribeToWebPush)))
+  const signOut = button('Sign out', () =>
+    act(async () => {
+      await setClosedRings(unsubscribeFromWebPush)
+      await me.signOut()
+    }),
+  )
   page.replaceChildren(
     ...parts,
     ...me.calls.map(callView),
     ...newcomerViews(),
     ...(me.restriction === undefined
-      ? [section('People', ...asking, ...people, share, text(link), add)]
+      ? [...openedViews(), section('People', ...asking, ...people, share, text(link), add)]
       : []),
-    section(me.user?.displayName ?? 'You', text(me.connection), passkey, signOut),
+    section(me.user?.displayName ?? 'You', text(me.connection), passkey, rings, signOut),
   )
 }
 
@@ -278,11 +350,12 @@ for (const type of [
   me.on(type, load)
 }
 for (const type of ['error', 'signed-out'] as const) {
-  me.on(type, ({ message }) => {
-    notice = message
+  me.on(type, ({ sentence }) => {
+    notice = sentence
     draw()
   })
 }
+me.on('ready', () => setClosedRings(renewWebPush))
 me.on('proof-needed', proof => askForProof(proof))
 me.on('keys', event => {
   notice = `The devices of a contact have changed, or their keys do not hold (${event.kind}).`

@@ -2,8 +2,11 @@
 
 import { sha256 } from '#primitives'
 import { Recent } from '../../recent.ts'
+import type { CallsignOptions } from '../callsign-options.ts'
+import type { DeviceDetails, RegisteredDevice } from '../devices/device-registration.ts'
 import type { Server } from '../session/server.ts'
 import { type Invitation, ringsForMs } from './ringing.ts'
+import { makePushKey, openPush, pushKeyOf } from './sealed-push.ts'
 
 /** `uuid` is CallKit's name of the call, the same for each push and message of it. */
 interface CallShown {
@@ -27,10 +30,19 @@ export type PushAction =
       readonly callId: string
       readonly uuid: string
       readonly reason: 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
+      /** In place of the ringing. */
+      readonly shows: AfterRinging
     }
   /** Shown by the system, or by the app: `type` and members as docs/push.md has them. */
   | { readonly show: 'notice'; readonly type: string; readonly members: Readonly<Record<string, string>> }
   /** For another device of this phone's past, or shown before. */
+  | { readonly show: 'nothing' }
+
+type AfterRinging =
+  /** Where `isContact` is false they are a stranger, who may have any name: say so. */
+  | { readonly show: 'missed-call'; readonly name: string; readonly isContact: boolean }
+  /** A line without sound that is gone after 10 s: the user has answered or declined it on another device. */
+  | { readonly show: 'quiet'; readonly reason: 'answered_elsewhere' | 'declined_elsewhere' }
   | { readonly show: 'nothing' }
 
 /** A push's own members as texts: those of FCM are, and those of APNs stand beside `aps`. */
@@ -43,22 +55,48 @@ export function pushMembers(payload: Readonly<Record<string, unknown>>): PushMem
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]))
 }
 
-/** Remembers pushes, so that each is shown once. */
+/** Opens pushes, and remembers them, so that each is shown once. */
 export class Pushes {
   readonly #seen = new Recent<string, true>(SEEN_MAX)
+  readonly #options: Pick<CallsignOptions, 'storage' | 'device' | 'sealedPushes'>
+
+  constructor(options: Pick<CallsignOptions, 'storage' | 'device' | 'sealedPushes'>) {
+    this.#options = options
+  }
+
+  /** The app's facts about the device, with the key for sealing its pushes. */
+  async detailsFor(userId: string | undefined): Promise<DeviceDetails | undefined> {
+    const { storage, device, sealedPushes } = this.#options
+    if (sealedPushes === undefined || userId === undefined) return device
+    const pushKey = sealedPushes ? await makePushKey(storage, userId) : ''
+    return { ...device, push: { ...device?.push, pushKey } }
+  }
 
   /** Undefined for a push that is for another device of this phone's past. */
-  judge(
+  async judge(
     payload: Readonly<Record<string, unknown>>,
-    deviceId: string,
+    device: Pick<RegisteredDevice, 'userId' | 'deviceId'>,
     server: Pick<Server, 'nowMs' | 'isTimeKnown'>,
-  ): { readonly action: PushAction; readonly members: PushMembers } | undefined {
-    const members = pushMembers(payload)
-    if (isOfOtherDevice(members, deviceId)) return undefined
+  ): Promise<{ readonly action: PushAction; readonly members: PushMembers } | undefined> {
+    const opened = await this.#open(payload, device)
+    if (opened === undefined) return undefined
+    const members = pushMembers(opened)
+    if (isOfOtherDevice(members, device.deviceId)) return undefined
     const { eventId = '' } = members
     const action = judgePush(members, this.#seen.has(eventId), server)
     this.#seen.set(eventId, true)
     return { action, members }
+  }
+
+  /** A push that is not sealed is taken, too: it was on its way when the server got the key. */
+  async #open(
+    payload: Readonly<Record<string, unknown>>,
+    { userId, deviceId }: Pick<RegisteredDevice, 'userId' | 'deviceId'>,
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const { sealed } = payload
+    if (typeof sealed !== 'string') return payload
+    const pushKey = await pushKeyOf(this.#options.storage, userId)
+    return pushKey === undefined ? undefined : openPush(pushKey, deviceId, sealed)
   }
 }
 
@@ -85,7 +123,20 @@ export function judgePush(
   if (isSeen) return { show: 'nothing' }
   if (type !== 'call_cancel') return { show: 'notice', type, members }
   const reason = members.reason as Extract<PushAction, { show: 'stop-ringing' }>['reason']
-  return { show: 'stop-ringing', callId, uuid: callUuid(callId), reason }
+  return {
+    show: 'stop-ringing',
+    callId,
+    uuid: callUuid(callId),
+    reason,
+    shows: afterRinging(reason, members),
+  }
+}
+
+function afterRinging(reason: string | undefined, members: PushMembers): AfterRinging {
+  if (reason === 'cancelled')
+    return { show: 'missed-call', name: members.callerName ?? '', isContact: isContactIn(members) }
+  if (reason === 'answered_elsewhere' || reason === 'declined_elsewhere') return { show: 'quiet', reason }
+  return { show: 'nothing' }
 }
 
 /** The invitation of a push. Undefined where the key was too long for a push: the call rings with the next connection. */

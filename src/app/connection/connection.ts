@@ -262,6 +262,7 @@ export class Connection {
         webSocket: this.#webSocket,
         url: server.webSocketUrl,
         accessToken: token,
+        language: server.language,
         heartBeatMs: heartBeatMs ?? [isPage ? PAGE_BEAT_MS : BEAT_MS, BEAT_MS],
         answerWithinMs,
         onConnected: headers => this.#onConnected(socket, headers),

@@ -25,6 +25,8 @@ export interface StompSocketOptions {
   readonly webSocket: WebSocketClass
   readonly url: string
   readonly accessToken: string
+  /** The language of refusals; left out or empty: the server's own. */
+  readonly language?: string
   /** How often this side sends something, and how often the server is to. */
   readonly heartBeatMs: readonly [out: number, in_: number]
   readonly answerWithinMs: number
@@ -69,7 +71,7 @@ export class StompSocket {
   #resolveClosed: (close: StompClose) => void = () => {}
 
   constructor(options: StompSocketOptions) {
-    const { webSocket, url, accessToken, heartBeatMs, answerWithinMs } = options
+    const { webSocket, url, accessToken, language, heartBeatMs, answerWithinMs } = options
     this.#options = options
     this.closed = new Promise(resolve => {
       this.#resolveClosed = resolve
@@ -82,6 +84,7 @@ export class StompSocket {
           'accept-version': '1.2',
           host: url.split('/')[2]!,
           'heart-beat': heartBeatMs.join(),
+          ...(language && { 'accept-language': language }),
           Authorization: `Bearer ${accessToken}`,
         }),
       )
@@ -138,7 +141,7 @@ export class StompSocket {
     if (this.#stage === 'over') return
     if (this.#stage === 'connected') this.#allowSilence(this.#silenceMs)
     // A lone line end is a heart-beat. Bodies that are no text come in binary messages; an app has no use for them.
-    const text = this.#sendsOctets && data instanceof ArrayBuffer ? textOf(data) : data
+    const text = this.#sendsOctets && data instanceof ArrayBuffer ? textOf(new Uint8Array(data)) : data
     if (typeof text !== 'string' || text === '\n') return
     try {
       if (text.length > MESSAGE_CHARS_MAX)
@@ -240,8 +243,8 @@ function problemIn({ headers, body }: StompFrame): CallsignError {
 }
 
 /** Hermes has no TextDecoder. Undefined for octets that are no text. */
-function textOf(octets: ArrayBuffer): string | undefined {
-  const escaped = Array.from(new Uint8Array(octets), octet => `%${octet.toString(16).padStart(2, '0')}`)
+export function textOf(octets: Uint8Array): string | undefined {
+  const escaped = Array.from(octets, octet => `%${octet.toString(16).padStart(2, '0')}`)
   try {
     return decodeURIComponent(escaped.join(''))
   } catch {

@@ -5,6 +5,7 @@
 
 import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError, errorOf } from '../callsign-error.ts'
+import { spoken } from '../sentences.ts'
 import { ID_MEMBERS, REPLY_FORMS } from '../wire.ts'
 import {
   type Addressed,
@@ -33,11 +34,15 @@ export interface ServerOptions {
   /** `X-Client-Version`, such as `ios/1.4.2 (214)`. */
   readonly clientVersion?: string
   readonly answerWithinMs?: number
+  /** The language of the server's letters and of `sentence` in errors, such as `vi-VN`; left out: the browser's. */
+  readonly language?: string
 }
 
 export class Server {
   /** Without a slash at its end. */
   readonly url: string
+  /** For `Accept-Language`; empty where it is not known. */
+  readonly language: string
   readonly #fetch: typeof fetch
   readonly #headers: Readonly<Record<string, string>>
   readonly #answerWithinMs: number
@@ -50,7 +55,12 @@ export class Server {
     const { clientVersion, answerWithinMs = ANSWER_WITHIN_MS, platform = PLATFORM } = options
     this.url = options.url.replace(/\/+$/, '')
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
-    this.#headers = clientVersion === undefined ? {} : { 'x-client-version': clientVersion }
+    this.language = options.language ?? globalThis.navigator?.language ?? ''
+    spoken.language = this.language
+    this.#headers = {
+      ...(clientVersion !== undefined && { 'x-client-version': clientVersion }),
+      ...(this.language !== '' && { 'accept-language': this.language }),
+    }
     this.#answerWithinMs = answerWithinMs
     this.platform = platform
   }

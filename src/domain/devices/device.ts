@@ -5,6 +5,7 @@
 
 import type { DeviceId, UserId } from '../ids.ts'
 import type { KeyAlgorithm } from './public-key.ts'
+import type { WebPushSubscription } from './web-push.ts'
 
 export interface DeviceInfo {
   readonly platform: string
@@ -23,6 +24,10 @@ export interface PushTokens {
   readonly apnsEnvironment?: 'production' | 'development'
   readonly bundleId?: string
   readonly fcmToken?: string
+  /** A browser's. Its endpoint is the token. */
+  readonly webPush?: WebPushSubscription
+  /** Base64 of 32 octets: what Apple and Google get is sealed with it, so that only the device can read it. */
+  readonly pushKey?: string
   /** When the app last sent each token: a provider's word that one is gone counts only if it is newer. */
   readonly registeredAtMs: TokenTimes
   /** Since when no host of Apple's knows a token. It is tried on: the fault may be ours. */
@@ -33,9 +38,19 @@ export interface PushTokens {
 export type TokenTimes = Readonly<Partial<Record<PushTokenName, number>>>
 
 /** Which of a device's tokens. */
-export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken'
+export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken' | 'webPush'
 
-export const PUSH_TOKEN_NAMES: readonly PushTokenName[] = ['apnsToken', 'apnsVoipToken', 'fcmToken']
+export const PUSH_TOKEN_NAMES: readonly PushTokenName[] = [
+  'apnsToken',
+  'apnsVoipToken',
+  'fcmToken',
+  'webPush',
+]
+
+/** The text by which a provider knows the device. */
+export function tokenOf(push: PushTokens | undefined, name: PushTokenName): string | undefined {
+  return name === 'webPush' ? push?.webPush?.endpoint : push?.[name]
+}
 
 export interface Device {
   readonly deviceId: DeviceId
@@ -158,7 +173,7 @@ function devicesAfter(
   return devices.filter(({ deviceId }) => !replaced.has(deviceId)).length + pending.length + 1
 }
 
-/** What a push provider's answer says of a token. */
+/** A push provider's answer, as far as it is about a token. */
 export interface TokenVerdict {
   readonly name: PushTokenName
   readonly token: string
@@ -168,23 +183,27 @@ export interface TokenVerdict {
   readonly atMs: number
 }
 
-/** Push tokens as a device sends them. An empty text takes the token back. */
+/** Push tokens as a device sends them. An empty text takes the token back, and of a subscription an empty endpoint. */
 export type SentPushTokens = Omit<PushTokens, 'registeredAtMs' | 'doubtedAtMs'>
 
 /**
  * A device's tokens after it sent some: what it left out stays, since apps learn of their tokens one at a time.
- * Undefined when no token is left.
+ * Undefined when nothing is left.
  */
 export function pushTokensAfter(
   before: PushTokens | undefined,
   sent: SentPushTokens,
   nowMs: number,
 ): PushTokens | undefined {
-  const given = Object.entries(sent).map(([name, value]) => [name, isHex(name) ? value.toLowerCase() : value])
+  const given = Object.entries(sent).map(([name, value]) => [
+    name,
+    isHex(name) ? `${value}`.toLowerCase() : value,
+  ])
   if (given.length === 0) return before
   const merged = { ...before, ...Object.fromEntries(given) }
   const kept = Object.entries(merged).filter(([, value]) => value !== '')
-  const tokens = Object.fromEntries(kept) as SentPushTokens
+  const { webPush, ...others } = Object.fromEntries(kept) as SentPushTokens
+  const tokens = webPush === undefined || webPush.endpoint === '' ? others : { ...others, webPush }
   const isSent = (name: PushTokenName) => sent[name] !== undefined
   return pushTokensOf(
     tokens,
@@ -193,7 +212,7 @@ export function pushTokensAfter(
   )
 }
 
-/** The tokens but one; undefined when no other is left. */
+/** The tokens but one; undefined when nothing else is left. */
 export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens | undefined {
   const { [name]: _, ...others } = push
   return pushTokensOf(
@@ -203,11 +222,11 @@ export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens 
   )
 }
 
-/** The tokens after a provider's answer about one, the same object where it changes nothing; undefined when none is left. */
+/** The tokens after a provider's answer about one, the same object where it changes nothing; undefined when nothing is left. */
 export function pushTokensJudged(push: PushTokens, judged: TokenVerdict): PushTokens | undefined {
   const { name, token, verdict, atMs } = judged
   const { [name]: registeredAtMs = 0 } = push.registeredAtMs
-  if (push[name] !== token || registeredAtMs >= atMs) return push
+  if (tokenOf(push, name) !== token || registeredAtMs >= atMs) return push
   const { [name]: doubtedAtMs } = push.doubtedAtMs ?? {}
   const isConfirmed = doubtedAtMs !== undefined && atMs - doubtedAtMs >= DOUBT_MS
   if (verdict === 'gone' || (verdict === 'unknown' && isConfirmed)) return withoutToken(push, name)
@@ -232,10 +251,13 @@ function isHex(name: string): boolean {
 
 type TimeOf = (name: PushTokenName) => number | undefined
 
-/** `sent` with the times of its tokens; undefined when it has none. */
+/**
+ * `sent` with the times of its tokens. Undefined when it has none, and no key: that stays for the token to come, whose pushes
+ * would else be open.
+ */
 function pushTokensOf(sent: SentPushTokens, registeredOf: TimeOf, doubtOf: TimeOf): PushTokens | undefined {
   const names = PUSH_TOKEN_NAMES.filter(name => sent[name] !== undefined)
-  if (names.length === 0) return undefined
+  if (names.length === 0 && sent.pushKey === undefined) return undefined
   const doubtedAtMs = timesOf(names, doubtOf)
   const push = { ...sent, registeredAtMs: timesOf(names, registeredOf), doubtedAtMs }
   const { doubtedAtMs: _, ...undoubted } = push

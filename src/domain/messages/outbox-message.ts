@@ -71,17 +71,43 @@ export type OutboxMessage =
 /** The ways by which a message leaves. */
 export type Channel = OutboxMessage['channel']
 
-export type PushProvider = 'apns' | 'fcm'
+export type PushProvider = 'apns' | 'fcm' | 'webpush'
 
-/** Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. */
-export const LANES = ['mail', 'sms', 'apns', 'fcm', 'apple'] as const
+/**
+ * Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. Rings and their
+ * ends have lanes of their own: a ring that waits behind other messages is missed.
+ */
+export const LANES = [
+  'mail',
+  'sms',
+  'apns',
+  'fcm',
+  'webpush',
+  'apple',
+  'apns-calls',
+  'fcm-calls',
+  'webpush-calls',
+] as const
 
 export type Lane = (typeof LANES)[number]
 
 export function laneOf(message: OutboxMessage): Lane {
-  return message.channel === 'push' ? message.provider : message.channel
+  if (message.channel !== 'push') return message.channel
+  const { provider, notice } = message
+  return RINGING.has(notice.kind) ? `${provider}-calls` : provider
 }
 
 export function channelOf(lane: Lane): Channel {
-  return lane === 'apns' || lane === 'fcm' ? 'push' : lane
+  return lane === 'mail' || lane === 'sms' || lane === 'apple' ? lane : 'push'
 }
+
+export function isOfCalls(lane: Lane): boolean {
+  return lane.endsWith('-calls')
+}
+
+const RINGING: ReadonlySet<Notice['kind']> = new Set([
+  'call_invitation',
+  'call_cancelled',
+  'call_answered_elsewhere',
+  'call_ended',
+])

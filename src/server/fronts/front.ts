@@ -199,6 +199,7 @@ function sharedParts(
       onFault,
     },
     idsAs: application.idsAs,
+    language: application.language,
     admit: admitOf(application),
     admission: requestRates && new Admission(requestRates, authentication),
     publicUrl: () => config.publicUrl ?? ownUrlOf(config, addresses),

@@ -18,6 +18,7 @@ import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
+import { vapidContactOf, vapidKeyOf } from '../settings/web-push-settings.ts'
 import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
@@ -62,7 +63,7 @@ export async function startApplication(
     ...live,
     close() {
       media?.close()
-      application.close()
+      return application.close()
     },
   }
 }
@@ -77,7 +78,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, lifetimes, janus } = config.application
+  const { idsAs, language, lifetimes, janus } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -91,7 +92,7 @@ function openLive(
   })
   const admit = admitOf(config.application)
   const shared = {
-    ...{ system, stores, rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole, admit },
+    ...{ system, stores, rateLimits, idsAs, language, monotonicMs, randomBytes, metrics, devConsole, admit },
   }
   const index = new CallIndex()
   const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
@@ -118,12 +119,16 @@ function openLive(
 
 function open(
   { config, world, logger, metrics, devConsole }: WritingProcess,
-  { store }: OpenedLog,
+  { store, keys }: OpenedLog,
   { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
 ): Application {
   return openApplication({
-    config: config.application,
+    config: {
+      ...config.application,
+      vapidKey: vapidKeyOf(config.application, config.isDevelopment, keys.secret),
+      vapidContact: vapidContactOf(config.application, config.publicUrl),
+    },
     stores,
     authentication,
     isDevelopment: config.isDevelopment,
@@ -152,6 +157,12 @@ function open(
       metrics.loginChecks.inc({ outcome: outcome.kind })
       if (outcome.kind === 'failed') logger.warn({ event: 'login-check-failed', reason: outcome.reason })
     },
+    onTryFailed(outcome, next) {
+      metrics.deliveries.inc({ channel: 'push', outcome: outcome.kind })
+      if (next === 'alert') metrics.ringsByAlert.inc()
+      logger.warn({ event: 'not-delivered', channel: 'push', ...outcome, next })
+    },
+    onSendingLost: cause => logger.error({ event: 'sending-thread-lost', cause }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

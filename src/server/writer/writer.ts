@@ -57,10 +57,9 @@ export async function startWriter(
     },
     stops: {
       inboxes: () => application.stores.deviceInbox.settleNow(),
-      services() {
+      async services() {
         witnesses?.close()
-        application.close()
-        return log.vrf.close()
+        await Promise.all([application.close(), log.vrf.close()])
       },
     },
   }

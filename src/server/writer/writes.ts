@@ -3,6 +3,7 @@
  * outbox. It holds no rule; what it needs of the process (store, clocks, the log, actors) is handed in.
  */
 
+import { setTimeout } from 'node:timers/promises'
 import { AddressReader } from '../../api/accounts/addresses.ts'
 import { PasskeyCeremonies } from '../../api/accounts/passkey-ceremonies.ts'
 import { signInCode } from '../../api/accounts/right-codes.ts'
@@ -14,16 +15,18 @@ import { DeviceLists } from '../../api/devices/device-lists.ts'
 import { DeviceRegistration } from '../../api/devices/device-registration.ts'
 import { WRITES, type WriteDeps } from '../../api/operations.ts'
 import { operationRoutes } from '../../api/table/operation-routes.ts'
-import { ApnsSender } from '../../delivery/apns.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../delivery/delivery.ts'
-import { FcmSender } from '../../delivery/fcm.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
+import { SendingThread, type ThreadSettings } from '../../delivery/sending-thread.ts'
 import { SmsSender } from '../../delivery/sms.ts'
+import { WebPushSender } from '../../delivery/web-push.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { developmentRelay } from '../../domain/calls/turn.ts'
 import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
+import { pushTokensJudged } from '../../domain/devices/device.ts'
+import { isPushEndpoint } from '../../domain/devices/web-push.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { isForAnyDevice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
@@ -44,6 +47,7 @@ import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
+import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
 
 export interface WriterServing extends Serving {
@@ -67,6 +71,9 @@ export interface WriterServing extends Serving {
   readonly onSmsStopped: (stop: SmsStop) => void
   /** The operator's login check was asked about a code. */
   readonly onLoginChecked: (outcome: LoginCheckOutcome) => void
+  /** A try of a ring has failed, and another follows at once. */
+  readonly onTryFailed: DeliveryDeps['onTryFailed']
+  readonly onSendingLost: ThreadSettings['onLost']
   readonly onTokenReused: ApiDeps['onTokenReused']
 }
 
@@ -80,7 +87,7 @@ interface Writes {
   readonly expire: (countMax: number) => Promise<number>
   /** Forgets old counts. */
   readonly sweep: () => void
-  readonly close: () => void
+  readonly close: () => Promise<void>
 }
 
 /** The whole application API: the writer's. */
@@ -110,25 +117,34 @@ function openWrites(serving: WriterServing): Writes {
 
 type Senders = ReturnType<typeof openSenders>
 
-function openSenders({ config, nowMs }: WriterServing) {
+function openSenders({ config, nowMs, onSendingLost }: WriterServing) {
+  const { apns, fcm } = config
+  const isPushing = apns !== undefined || fcm !== undefined
+  const push = { ...(apns && { apns }), ...(fcm && { fcm }) }
+  const thread = isPushing ? new SendingThread({ push, onLost: onSendingLost }) : undefined
   const mail = config.mail && new MailSender(config.mail)
   const sms = config.sms && new SmsSender(config.sms)
-  const apns = config.apns && new ApnsSender({ ...config.apns, nowMs })
-  const fcm = config.fcm && new FcmSender({ ...config.fcm, nowMs })
+  const webPush = openWebPush(config)
   const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
-  const close = (): void => {
+  const close = async (): Promise<void> => {
     mail?.close()
-    apns?.close()
-    fcm?.close()
+    webPush?.close()
+    await thread?.close()
   }
   const byChannel = {
     ...(mail && { mail }),
     ...(sms && { sms }),
-    ...(apns && { apns }),
-    ...(fcm && { fcm }),
+    ...thread?.senders,
+    ...(webPush && { webPush }),
     ...(apple && { apple }),
   }
   return { byChannel, apple, close }
+}
+
+function openWebPush({ vapidKey, vapidContact, webPushHosts }: ApplicationConfig): WebPushSender | undefined {
+  if (vapidKey === undefined || vapidContact === undefined) return undefined
+  const isAllowed = (endpoint: string) => isPushEndpoint(endpoint, webPushHosts)
+  return new WebPushSender({ privateKey: vapidKey, contact: vapidContact, isAllowed })
 }
 
 /** Undefined where no rate counts; its counts end all the same. */
@@ -138,7 +154,7 @@ function openSmsBudget({ stores, config, rateLimits, onSmsStopped }: WriterServi
 }
 
 function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBudget | undefined): Delivery {
-  const { config, stores, nowMs, publicUrl, onRendered } = serving
+  const { config, stores, nowMs, publicUrl, onRendered, onTryFailed } = serving
   const { database, devices, restrictions } = stores
   const allows = loginCheckOf(config.loginCheck, database, smsBudget, serving.onLoginChecked)
   return new Delivery({
@@ -161,10 +177,16 @@ function openDelivery(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
     onRingTaken: serving.onRingTaken,
-    judgeToken: (userId, deviceId, judged) =>
-      database.change(change => devices.judgeToken(change, { userId, deviceId }, judged)),
+    async judgeToken(userId, deviceId, judged) {
+      const device = database.view(view => devices.active(view, userId, deviceId))
+      // A doubt is heard with each push; not each is a write.
+      if (device?.push === undefined || pushTokensJudged(device.push, judged) === device.push) return
+      await database.change(change => devices.judgeToken(change, { userId, deviceId }, judged))
+    },
     setApnsEnvironment: (userId, deviceId, environment) =>
       database.change(change => devices.setApnsEnvironment(change, { userId, deviceId }, environment)),
+    wait: ms => setTimeout(ms, undefined, { ref: false }),
+    onTryFailed,
     ...(allows && { allows }),
     ...(onRendered && { onRendered }),
   })
@@ -184,6 +206,7 @@ function operationDeps(
     ...accounts,
     idsAs: config.idsAs,
     deepLinkScheme: config.deepLinkScheme,
+    webPushHosts: config.webPushHosts,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),

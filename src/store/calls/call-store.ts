@@ -6,7 +6,6 @@
  * for a day, so that late and repeated requests get the same answers.
  */
 
-import { decode, encode } from 'msgpackr'
 import { type Call, isOver, isPending } from '../../domain/calls/call.ts'
 import type { CallAccepted, CallEffect, ChangedCall } from '../../domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../domain/ids.ts'
@@ -20,7 +19,7 @@ import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
-import { Sealed } from '../tables/sealed.ts'
+import { SealedValues } from '../tables/sealed-values.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
 import { CALLS, CALLS_ENDED } from './call-tables.ts'
 
@@ -40,23 +39,17 @@ export interface KeptReply {
 
 /** The calls as every process reads them. */
 export class CallReader {
-  protected readonly sealed: Sealed
+  protected readonly sealed: SealedValues<Call>
 
   constructor({ secrets, randomBytes }: Pick<StoreDeps, 'secrets' | 'randomBytes'>) {
-    this.sealed = new Sealed(secrets, randomBytes, 'call')
+    this.sealed = new SealedValues(secrets, randomBytes, 'call')
   }
 
   /** The call while it is live, and for 24 hours after. */
   read(view: View, callId: bigint): Call | undefined {
     const key = idsKey(callId)
     const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
-    return row && this.opened(row)
-  }
-
-  /** Undefined where another secret has sealed it. */
-  protected opened(sealed: Uint8Array): Call | undefined {
-    const plain = this.sealed.open(sealed)
-    return plain && decode(plain)
+    return row && this.sealed.open(row)
   }
 }
 
@@ -93,7 +86,7 @@ export class CallStore extends CallReader {
   /** Every call that is not over, by id; for a process that starts. */
   live(): Call[] {
     const rows = this.#deps.database.view(view =>
-      [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.opened(value) })),
+      [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.sealed.open(value) })),
     )
     // Sealed by another secret: its people's sessions are over with it, and so is their call.
     const lost = rows.filter(({ call }) => call === undefined)
@@ -129,7 +122,7 @@ export class CallStore extends CallReader {
   #writeOf({ call, effects }: ChangedCall): (change: Change) => void {
     const { callId } = call
     const expected = this.#lastWritten.get(callId)
-    const sealed = this.sealed.seal(encode(call))
+    const sealed = this.sealed.seal(call)
     if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
     return change => {

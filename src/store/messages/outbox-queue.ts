@@ -7,12 +7,11 @@
  * them are sent again.
  */
 
-import { decode } from 'msgpackr'
 import type { OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import { nameOfKey } from '../engine/keys.ts'
 import type { ReadStore, View } from '../engine/store.ts'
-import type { Sealed } from '../tables/sealed.ts'
-import { OUTBOX, type OutboxRow } from './message-tables.ts'
+import type { SealedValues } from '../tables/sealed-values.ts'
+import { OUTBOX } from './message-tables.ts'
 
 export interface WaitingMessage {
   readonly message: OutboxMessage
@@ -44,7 +43,7 @@ export interface Settlement {
 
 export interface OutboxQueueDeps {
   readonly store: Pick<ReadStore, 'view'>
-  readonly sealed: Pick<Sealed, 'open'>
+  readonly sealed: Pick<SealedValues<readonly OutboxMessage[]>, 'open'>
   /** With which the keys of the lane begin. */
   readonly laneByte: number
   /** In one change: removes rows, and writes postponed messages anew. */
@@ -102,7 +101,7 @@ export class OutboxQueue {
       if (this.#taken.has(name)) continue
       const row: TakenRow = { key, tries: value.tries, open: new Set(), postponed: [] }
       this.#taken.add(name)
-      const messages = this.#messagesOf(value)
+      const messages = this.#deps.sealed.open(value.sealed)
       // Sealed by another secret: it can't be sent any more, and its expiry is unknown.
       if (messages === undefined) lost.push(row)
       for (const message of messages ?? []) {
@@ -139,12 +138,6 @@ export class OutboxQueue {
   async #settleRows(rows: readonly TakenRow[]): Promise<void> {
     await this.#deps.settle(rows)
     for (const { key } of rows) this.#taken.delete(nameOfKey(key))
-  }
-
-  #messagesOf({ sealed }: OutboxRow): readonly OutboxMessage[] | undefined {
-    const plain = this.#deps.sealed.open(sealed)
-    if (plain === undefined) return undefined
-    return decode(plain)
   }
 
   /** Where this can't be written, the next queue meets them again. */

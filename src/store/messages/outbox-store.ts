@@ -3,12 +3,11 @@
  * the change of what they tell of, so that neither is there without the other. Pushes that one change adds share rows: a call rings many devices at once.
  */
 
-import { encode } from 'msgpackr'
 import { type Lane, laneOf, type OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { timeBytes } from '../engine/keys.ts'
 import type { Change, Store } from '../engine/store.ts'
-import { Sealed } from '../tables/sealed.ts'
+import { SealedValues } from '../tables/sealed-values.ts'
 import { OUTBOX } from './message-tables.ts'
 import { OutboxQueue, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
 
@@ -23,13 +22,13 @@ type FirstKeys = Map<Lane, Buffer>
 
 export class OutboxStore {
   readonly #store: Store
-  readonly #sealed: Sealed
+  readonly #sealed: SealedValues<readonly OutboxMessage[]>
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #queues = new Map<Lane, OutboxQueue>()
 
   constructor(store: Store, secrets: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array) {
     this.#store = store
-    this.#sealed = new Sealed(secrets, randomBytes, 'outbox')
+    this.#sealed = new SealedValues(secrets, randomBytes, 'outbox')
     this.#randomBytes = randomBytes
     store.subscribe('outbox-news', ({ lane, firstKey }) => {
       this.#queues.get(lane)?.onWritten(Buffer.from(firstKey))
@@ -87,7 +86,7 @@ export class OutboxStore {
 
   #put(change: Change, lane: Lane, { dueMs, messages }: RowToCome, tries: number): void {
     const key = this.#newKey(change, lane, dueMs)
-    change.put(OUTBOX, key, { sealed: this.#sealed.seal(encode(messages)), tries })
+    change.put(OUTBOX, key, { sealed: this.#sealed.seal(messages), tries })
     const firstKeys = change.local<FirstKeys>(this, () => new Map())
     const known = firstKeys.get(lane)
     if (known !== undefined && known.compare(key) < 0) return
@@ -125,9 +124,29 @@ function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, Out
 }
 
 /** First byte of the keys. */
-const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, fcm: 5 }
+const LANE_BYTES: Record<Lane, number> = {
+  mail: 1,
+  sms: 2,
+  apns: 3,
+  apple: 4,
+  fcm: 5,
+  'apns-calls': 6,
+  'fcm-calls': 7,
+  webpush: 8,
+  'webpush-calls': 9,
+}
 /** The most messages that are sent again after a crash. */
-const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }
+const ROW_MESSAGES_MAX: Record<Lane, number> = {
+  mail: 1,
+  sms: 1,
+  apns: 16,
+  fcm: 16,
+  apple: 1,
+  'apns-calls': 16,
+  'fcm-calls': 16,
+  webpush: 16,
+  'webpush-calls': 16,
+}
 /** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17
 /** Owns the rows that a change still adds messages to. */

@@ -123,6 +123,21 @@ t.test('C-16: an expired token is to be refreshed, which other bad ones are not'
   }
 })
 
+t.test('a refusal has its title in the language of the CONNECT', async t => {
+  const actors = openTestActors(t)
+  for (const [language, title] of [
+    ['', 'No access token'],
+    ['accept-language:de-AT,en;q=0.5\n', 'Kein Zugriffstoken'],
+    ['accept-language:vi\n', 'Thiếu mã truy cập'],
+    ['accept-language:fr\n', 'No access token'],
+  ] as const) {
+    const peer = actors.open()
+    peer.write(`${CONNECT}${language}\n\0`)
+    await actors.settle()
+    t.match(JSON.parse(peer.take()[0]!.body.toString()), { code: 'TOKEN_MISSING', title })
+  }
+})
+
 t.test('C-20, C-21: the upgrade may carry the token, and CONNECT’s token counts more', async t => {
   const actors = openTestActors(t)
   const [ann, bea] = [newPerson(), newPerson()]

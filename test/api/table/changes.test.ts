@@ -82,6 +82,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   retry: true,
   refused: true,
   'token-gone': true,
+  'token-unknown': true,
   skipped: true,
   'too-late': true,
 }
@@ -544,6 +545,7 @@ t.test('the outbox', async () => {
     { kind: 'sent' },
     { kind: 'refused', reason: 'unknown' },
     { kind: 'token-gone', reason: 'unknown' },
+    { kind: 'token-unknown', reason: 'unknown' },
     { kind: 'skipped' },
     { kind: 'retry', reason: 'busy', isOfMessage: true },
   ]

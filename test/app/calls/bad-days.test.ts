@@ -26,9 +26,7 @@ async function open(t: Test): Promise<OpenServer> {
 async function pushed({ http }: OpenServer, type: string): Promise<Record<string, unknown>> {
   for (;;) {
     const { items } = JSON.parse(await (await fetch(`${http}/dev/pushes`)).text())
-    const found = items.find(
-      ({ payload }: { payload: { data: { type: string } } }) => payload.data.type === type,
-    )
+    const found = items.find(({ kind }: { kind: string }) => kind === type)
     if (found !== undefined) return found.payload.data
     await new Promise(resolve => setImmediate(resolve))
   }
@@ -196,6 +194,26 @@ t.test('an app that a push has started rings before it is connected', async t =>
   const again = await restart(t, bob)
   const rung = again.me.once('ringing')
   t.match(await again.me.onPush(invitation), { show: 'ringing' })
+  await (await rung).answer()
+  await until(call, ({ state }) => state === 'active')
+})
+
+t.test('a push that is sealed rings as any other, and shows nothing on the way', async t => {
+  const server = await open(t)
+  const ann = await newPerson(t, server.http, 0)
+  const device = { push: { fcmToken: 'bobs-token' } }
+  const bob = await newPerson(t, server.http, 1, { device, sealedPushes: true })
+  await befriend(ann, bob)
+  const bobsId = bob.me.userId!
+  await bob.me.close()
+  const call = await ann.me.call([bobsId], { video: true })
+  const invitation = await pushed(server, 'call_invitation')
+  t.same(Object.keys(invitation), ['sealed'])
+  const again = await restart(t, bob)
+  const rung = again.me.once('ringing')
+  const shown = await again.me.onPush(invitation)
+  t.match(shown, { show: 'ringing', callId: call.callId, callerName: 'Person 0', isVideo: true })
+  t.same(await again.me.onPush({ sealed: `A${invitation.sealed}`.slice(0, -1) }), { show: 'nothing' })
   await (await rung).answer()
   await until(call, ({ state }) => state === 'active')
 })

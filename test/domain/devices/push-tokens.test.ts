@@ -20,7 +20,7 @@ function judge(verdict: TokenVerdict['verdict'], atMs: number, push = BOTH, toke
   return pushTokensJudged(push, { name: 'apnsVoipToken', token, verdict, atMs })
 }
 
-t.test('a token that is sent anew has a new time, the others keep theirs', async t => {
+t.test('a token that is sent anew has a new time, and every other token keeps its own', async t => {
   const sent: SentPushTokens = { apnsToken: 'AA', bundleId: 'org.example' }
   t.same(pushTokensAfter(BOTH, sent, 5_000), {
     ...BOTH,
@@ -53,4 +53,19 @@ t.test('a token that no host knows is doubted, and dropped when that is so a day
   t.same(pushTokensAfter(doubted, { apnsVoipToken: 'bb' }, 5_000)?.doubtedAtMs, undefined, 'sent anew')
   t.same(pushTokensAfter(doubted, { apnsToken: 'aa' }, 5_000)?.doubtedAtMs, { apnsVoipToken: 3_000 })
   t.equal(judge('good', 4_000), BOTH)
+})
+
+t.test('the key of sealed pushes stays when tokens come and go, until the app takes it back', async t => {
+  const pushKey = 'k'.repeat(43)
+  const alone = pushTokensAfter(undefined, { pushKey }, 1_000)
+  t.same(alone, { pushKey, registeredAtMs: {} }, 'before there is a token')
+  const both = pushTokensAfter(alone, { fcmToken: 'f' }, 2_000)!
+  t.same(both, { pushKey, fcmToken: 'f', registeredAtMs: { fcmToken: 2_000 } })
+  const gone = pushTokensJudged(both, { name: 'fcmToken', token: 'f', verdict: 'gone', atMs: 3_000 })
+  t.same(gone, alone, 'the token that comes next is not pushed to in the open')
+  t.same(pushTokensAfter(both, { pushKey: '' }, 4_000), {
+    fcmToken: 'f',
+    registeredAtMs: { fcmToken: 2_000 },
+  })
+  t.equal(pushTokensAfter(alone, { pushKey: '' }, 4_000), undefined)
 })

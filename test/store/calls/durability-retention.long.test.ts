@@ -149,7 +149,7 @@ class BusyPair {
       const offsets = waiting.map(({ offset }) => offset)
       if (offsets.length > 0) await database.change(change => inbox.settle(change, userId, deviceId, offsets))
     }
-    for (const lane of ['apns', 'fcm'] as const) {
+    for (const lane of ['apns', 'fcm', 'apns-calls', 'fcm-calls'] as const) {
       const pushes = this.world.outbox.queue(lane)
       await pushes.settle(pushes.take(nowMs(), SWEPT_AT_ONCE).map(waiting => ({ waiting })))
     }

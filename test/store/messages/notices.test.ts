@@ -172,9 +172,9 @@ t.test('a call that was given up is pushed as missed, too, with or without a soc
   t.same(
     pushes.map(({ deviceId, notice, expiresAtMs }) => [deviceId, notice.kind, expiresAtMs - nowMs]),
     [
-      [phone.deviceId, 'call_cancelled', 30_000],
       [phone.deviceId, 'call_missed', DAY_MS],
       [tablet.deviceId, 'call_missed', DAY_MS],
+      [phone.deviceId, 'call_cancelled', 30_000],
     ],
   )
   t.equal(new Set(pushes.map(({ notice }) => notice.eventId)).size, 3, 'each is a push of its own')

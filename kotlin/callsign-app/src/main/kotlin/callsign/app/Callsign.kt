@@ -8,6 +8,7 @@ import callsign.app.calls.StartOptions
 import callsign.app.calls.invitationIn
 import callsign.app.calls.readKept
 import callsign.verify.LogKeys
+import java.util.Locale
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
@@ -63,6 +64,8 @@ public sealed interface CallsignEvent {
  * @param keysOf the device's keys, where they are kept elsewhere than in [storage], such as in Android's Keystore.
  * @param device facts about the device and its push token, sent at each start.
  * @param passkeys what makes passkeys and signs by them, such as Android's Credential Manager.
+ * @param sealedPushes with true, pushes are sealed for this device, and neither Apple nor Google can read them; false takes that
+ * back, and null changes nothing.
  */
 public class Callsign(
     private val server: Server,
@@ -72,12 +75,17 @@ public class Callsign(
     private val device: DeviceDetails = DeviceDetails(),
     private val onReset: OnReset = OnReset.ASK,
     private val passkeys: PasskeyAuthenticator? = null,
+    private val sealedPushes: Boolean? = null,
 ) {
     /**
      * @param server such as `https://call.example.org`.
-     * @param http the client of OkHttp, to share one with the app or to pin certificates.
+     * @param http the client of OkHttp, to share one with the app.
+     * @param tlsPins `sha256/` and base64 of SHA-256 of public keys: nothing is sent to the server unless its chain of certificates has
+     * one of them. Give two, one of them a spare.
      * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
      * @param onReset whether new keys of a contact that nothing known vouches for are asked about; a bot goes on.
+     * @param language the tag of the user's language, such as `vi-VN`, in which errors have their [CallsignException.sentence]; the
+     * phone's where it is left out.
      */
     public constructor(
         server: String,
@@ -89,7 +97,19 @@ public class Callsign(
         clientVersion: String? = null,
         onReset: OnReset = OnReset.ASK,
         passkeys: PasskeyAuthenticator? = null,
-    ) : this(Server(server, http, clientVersion), pins, storage, keysOf, device, onReset, passkeys)
+        tlsPins: List<String> = emptyList(),
+        language: String = Locale.getDefault().toLanguageTag(),
+        sealedPushes: Boolean? = null,
+    ) : this(
+        Server(server, http, clientVersion, tlsPins = tlsPins, language = language),
+        pins,
+        storage,
+        keysOf,
+        device,
+        onReset,
+        passkeys,
+        sealedPushes,
+    )
 
     /** The parts of one signed-in user. */
     private class Active(
@@ -311,21 +331,33 @@ public class Callsign(
     /**
      * Says how to show a push: [members] are the `data` of an FCM message. Does not wait for the network where this device is
      * registered; the connection is made beside. A call that rings by it comes out of [ringing], too.
+     *
+     * @param wasLowered whether the message's `getPriority()` is no longer the high one of `getOriginalPriority()`.
      */
-    public suspend fun onPush(members: Map<String, String>): PushAction = operations.run {
+    public suspend fun onPush(members: Map<String, String>, wasLowered: Boolean = false): PushAction = operations.run {
         val begun = resumed() ?: return@run PushAction.Nothing
         begun.connection.connect()
-        if (isOwnStart(members["type"], members["sessionId"])) return@run PushAction.Nothing
+        show(opened(members, begun.device) ?: return@run PushAction.Nothing, wasLowered, begun)
+    }
+
+    /** A push that is not sealed is taken, too: it was on its way when the server got the key. */
+    private suspend fun opened(members: Map<String, String>, device: RegisteredDevice): Map<String, String>? {
+        val sealed = members["sealed"] ?: return members
+        return pushKeyOf(storage, device.userId)?.let { openPush(it, device.deviceId, sealed) }
+    }
+
+    private fun show(members: Map<String, String>, wasLowered: Boolean, begun: Active): PushAction {
+        if (isOwnStart(members["type"], members["sessionId"])) return PushAction.Nothing
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
         if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
         val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
-        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen)
+        val action = judgePush(members, begun.device.deviceId, serverNowMs, isSeen, wasLowered)
         when (action) {
-            is PushAction.Ringing -> invitationIn(members)?.let(begun.calls::onInvitation)
+            is PushAction.Ringing -> invitationIn(members, wasLowered)?.let(begun.calls::onInvitation)
             is PushAction.StopRinging -> begun.calls.onCancelled(action.callId, endingOf(action.reason.wireName))
             else -> Unit
         }
-        action
+        return action
     }
 
     private fun assertActive(): Active = active ?: throw signedOut()
@@ -386,7 +418,7 @@ public class Callsign(
         beginning.withLock { active ?: beginNow(session, isNew) }
 
     private suspend fun beginNow(session: Session, isNew: Boolean = false): Active {
-        val registration = DeviceRegistration(server, session, storage, keysOf)
+        val registration = DeviceRegistration(server, session, storage, keysOf, sealedPushes)
         val known = registration.known()
         // A device that is known can ring without a network, or an answer; a new session has no device before.
         val registering = known?.let { operations.scope.launch { reporting(::report) { registration.register(device) } } }

@@ -23,16 +23,25 @@ public data class PushedCall(
 
 /** What to do with a push. */
 public sealed interface PushAction {
-    /** Ring with a full-screen notification or by ConnectionService, [forMs] at the longest. */
-    public data class Ringing(public val call: PushedCall, public val forMs: Long) : PushAction
+    /**
+     * Ring with a full-screen notification or by Telecom, [forMs] at the longest. [wasLowered]: Firebase has lowered the priority of
+     * the push, so Android may refuse a service in the foreground; the server counts such pushes.
+     */
+    public data class Ringing(
+        public val call: PushedCall,
+        public val forMs: Long,
+        public val wasLowered: Boolean = false,
+    ) : PushAction
 
     /** It has rung out: show nothing. */
     public data class Over(public val call: PushedCall) : PushAction
 
+    /** [shows] takes the place of what was shown while it rang. */
     public data class StopRinging(
         public val callId: String,
         public val uuid: UUID,
         public val reason: StopReason,
+        public val shows: AfterRinging,
     ) : PushAction
 
     /** Shown by the system, or by the app: [type] and [members] as docs/push.md has them. */
@@ -40,6 +49,17 @@ public sealed interface PushAction {
 
     /** For another device of this phone's past, or shown before. */
     public data object Nothing : PushAction
+}
+
+/** What a phone shows in place of a call that rings no longer. */
+public sealed interface AfterRinging {
+    /** [name] is what to show. Where [isContact] is false they are a stranger, who may have any name: say so. */
+    public data class MissedCall(public val name: String, public val isContact: Boolean) : AfterRinging
+
+    /** A line without sound that is gone after 10 s: the user has answered or declined it on another device. */
+    public data class Quiet(public val reason: StopReason) : AfterRinging
+
+    public data object None : AfterRinging
 }
 
 /** Why a call rings no longer. [wireName] is its name in the push. */
@@ -55,22 +75,33 @@ public enum class StopReason(public val wireName: String) {
 /**
  * Judges a push: [members] are the `data` of an FCM message, and [deviceId] is this device, null where there is none.
  * [serverNowMs] is the time by the server's clock, null until it has named it. [isSeen] says that the push's `eventId` was judged
- * before.
+ * before, and [wasLowered] that its priority is not the one that it was sent with.
  */
-public fun judgePush(members: Map<String, String>, deviceId: ULong?, serverNowMs: Long?, isSeen: Boolean): PushAction {
+public fun judgePush(
+    members: Map<String, String>,
+    deviceId: ULong?,
+    serverNowMs: Long?,
+    isSeen: Boolean,
+    wasLowered: Boolean = false,
+): PushAction {
     val type = members["type"].orEmpty()
     val isOfOther = "deviceId" in members && type in CALL_PUSHES && members["deviceId"] != "$deviceId"
     if (deviceId == null || isOfOther) return PushAction.Nothing
     if (type == "call_invitation") {
         val forMs = ringsForMs(members, serverNowMs)
         val call = pushedCall(members)
-        return if (forMs > 0) PushAction.Ringing(call, forMs) else PushAction.Over(call)
+        return if (forMs > 0) PushAction.Ringing(call, forMs, wasLowered) else PushAction.Over(call)
     }
     if (isSeen) return PushAction.Nothing
     if (type != "call_cancel") return PushAction.Notice(type, members)
     val callId = members["callId"].orEmpty()
     val reason = StopReason.entries.find { it.wireName == members["reason"] } ?: StopReason.ENDED
-    return PushAction.StopRinging(callId, callUuid(callId), reason)
+    val shows = when (reason) {
+        StopReason.CANCELLED -> pushedCall(members).let { AfterRinging.MissedCall(it.callerName, it.isContact) }
+        StopReason.ANSWERED_ELSEWHERE, StopReason.DECLINED_ELSEWHERE -> AfterRinging.Quiet(reason)
+        StopReason.ENDED -> AfterRinging.None
+    }
+    return PushAction.StopRinging(callId, callUuid(callId), reason, shows)
 }
 
 /** The first sixteen octets of SHA-256 of the call's id. */

@@ -3,8 +3,10 @@ package callsign.app
 
 import callsign.app.CallsignException.LocalCode
 import java.io.IOException
+import java.util.Locale
 import java.util.UUID
 import java.util.concurrent.TimeUnit
+import javax.net.ssl.SSLPeerUnverifiedException
 import kotlin.coroutines.resume
 import kotlin.coroutines.resumeWithException
 import kotlin.math.abs
@@ -19,6 +21,8 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import okhttp3.Call
 import okhttp3.Callback
+import okhttp3.CertificatePinner
+import okhttp3.HttpUrl.Companion.toHttpUrl
 import okhttp3.MediaType.Companion.toMediaType
 import okhttp3.OkHttpClient
 import okhttp3.Request
@@ -29,22 +33,32 @@ import okhttp3.Response
  * One server as an app sees it.
  *
  * @param url such as `https://call.example.org`.
- * @param http the client of OkHttp, to share one with the app or to pin certificates.
+ * @param http the client of OkHttp, to share one with the app.
  * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
  * @param nowMs the clock, POSIX time in milliseconds.
+ * @param tlsPins `sha256/` and base64 of SHA-256 of a public key. Without one of these keys in the server's chain of certificates
+ * nothing is sent to it. None: the phone's authorities alone decide.
+ * @param language the tag of the user's language, such as `vi-VN`, in which errors have their sentences.
  */
 public class Server(
     url: String,
     http: OkHttpClient = OkHttpClient(),
     private val clientVersion: String? = null,
     internal val nowMs: () -> Long = System::currentTimeMillis,
+    tlsPins: List<String> = emptyList(),
+    internal val language: String = Locale.getDefault().toLanguageTag(),
 ) {
+    init {
+        Spoken.language = language
+    }
+
     internal val prefix = url.trimEnd('/')
 
     /** Follows no redirect: codes and tokens are for this server alone. */
     internal val http = http.newBuilder()
         .callTimeout(ANSWER_WITHIN_MS, TimeUnit.MILLISECONDS)
         .followRedirects(false)
+        .apply { if (tlsPins.isNotEmpty()) certificatePinner(pinned(http.certificatePinner, prefix, tlsPins)) }
         .build()
 
     /** How much the server's clock is ahead of this one. */
@@ -101,6 +115,8 @@ public class Server(
     private fun waitMs(failure: Outcome.Failure, attempt: Int, canRepeatLost: Boolean): Long? {
         val error = failure.error
         if (attempt + 1 >= ATTEMPTS_MAX || error.code == "OTP_COOLDOWN") return null
+        // It would be the same one again.
+        if (error.cause is SSLPeerUnverifiedException) return null
         val isBusy = error.status == 429 || error.status == 503
         val isLost = error.code == LocalCode.NO_ANSWER || error.status == 502 || error.status == 504
         if (!isBusy && !(isLost && canRepeatLost)) return null
@@ -120,12 +136,16 @@ public class Server(
         val request = Request.Builder()
             .url("$prefix/app/api/$operation")
             .method(method, content?.toByteArray()?.toRequestBody(if (body == null) null else JSON))
+            .apply { if (language.isNotEmpty()) header("accept-language", language) }
             .apply { clientVersion?.let { header("x-client-version", it) } }
             .apply { headers.forEach(::header) }
             .build()
         return try {
             // A slow answer would hold up all that waits for the same thread.
             http.newCall(request).answered().use { outcomeOf(it, withContext(Dispatchers.IO) { textOf(it) }) }
+        } catch (cause: SSLPeerUnverifiedException) {
+            val sentence = "Another server answers: its certificate is not the one that this app expects."
+            Outcome.Failure(CallsignException(LocalCode.NO_ANSWER, sentence, cause))
         } catch (cause: IOException) {
             Outcome.Failure(CallsignException(LocalCode.NO_ANSWER, "The server does not answer.", cause))
         }
@@ -187,6 +207,19 @@ public class Server(
         )
     }
 }
+
+/** With the pins of the app's own client. Throws `IllegalArgumentException` for a pin of another form, or a server without TLS. */
+private fun pinned(others: CertificatePinner, url: String, pins: List<String>): CertificatePinner {
+    val server = url.toHttpUrl()
+    require(server.isHttps) { "TLS pins need a server at https://" }
+    for (pin in pins) require(PIN.matches(pin)) { "a TLS pin is sha256/ and base64 of 32 octets" }
+    return CertificatePinner.Builder()
+        .apply { for (other in others.pins) add(other.pattern, "${other.hashAlgorithm}/${other.hash.base64()}") }
+        .add(server.host, *pins.toTypedArray())
+        .build()
+}
+
+private val PIN = Regex("sha256/[A-Za-z0-9+/]{43}=")
 
 internal suspend fun Call.answered(): Response = suspendCancellableCoroutine { waiting ->
     waiting.invokeOnCancellation { cancel() }

@@ -39,7 +39,25 @@ class PushTest {
     @Test
     fun `a call that ended for a reason of later stops ringing`() {
         val members = mapOf("type" to "call_cancel", "callId" to "1", "reason" to "of_later")
-        assertEquals(PushAction.StopRinging("1", callUuid("1"), StopReason.ENDED), judgePush(members, 1u, null, false))
+        val stopped = PushAction.StopRinging("1", callUuid("1"), StopReason.ENDED, AfterRinging.None)
+        assertEquals(stopped, judgePush(members, 1u, null, false))
+    }
+
+    @Test
+    fun `a caller of whom the push says nothing is a stranger without a name`() {
+        val members = mapOf("type" to "call_cancel", "callId" to "1", "reason" to "cancelled")
+        val stopped = judgePush(members, 1u, null, false) as PushAction.StopRinging
+        assertEquals(AfterRinging.MissedCall("", isContact = false), stopped.shows)
+    }
+
+    @Test
+    fun `a push whose priority was lowered says so when it rings`() {
+        for (case in vectors.objects("cases")) {
+            val members = membersOf(case)
+            val deviceId = vectors.word("device_id").toULong()
+            val actions = listOf(false, true).map { judgePush(members, deviceId, case.number("server_now_ms"), false, it) }
+            assertEquals((actions[0] as? PushAction.Ringing)?.copy(wasLowered = true) ?: actions[0], actions[1])
+        }
     }
 
     private fun membersOf(case: JsonObject) =
@@ -52,9 +70,17 @@ class PushTest {
             "callId" to JsonPrimitive(action.callId),
             "uuid" to JsonPrimitive("${action.uuid}"),
             "reason" to JsonPrimitive(action.reason.wireName),
+            "shows" to JsonObject(wordsOf(action.shows)),
         )
         is PushAction.Notice -> shown("notice") + ("type" to JsonPrimitive(action.type))
         PushAction.Nothing -> shown("nothing")
+    }
+
+    private fun wordsOf(after: AfterRinging) = when (after) {
+        is AfterRinging.MissedCall ->
+            shown("missed-call") + mapOf("name" to JsonPrimitive(after.name), "isContact" to JsonPrimitive(after.isContact))
+        is AfterRinging.Quiet -> shown("quiet") + ("reason" to JsonPrimitive(after.reason.wireName))
+        AfterRinging.None -> shown("nothing")
     }
 
     private fun wordsOf(call: PushedCall) = mapOf(

@@ -16,6 +16,7 @@ import callsign.app.needNumber
 import callsign.app.needText
 import callsign.app.needTimeMs
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 /** An invitation, by socket or by push. Times are milliseconds since 1970. */
 internal data class Invitation(
@@ -29,6 +30,8 @@ internal data class Invitation(
     val keyFrom: Sender?,
     val sentAtMs: Long,
     val expiresAtMs: Long,
+    /** It came by a push whose priority Firebase has lowered. */
+    val wasLowered: Boolean = false,
 )
 
 internal fun invitationOf(members: JsonObject) = Invitation(
@@ -47,9 +50,10 @@ internal fun invitationOf(members: JsonObject) = Invitation(
  * The invitation of a push, whose members are texts. Null where the key was too long for a push, or the push makes no sense: the
  * call rings with the next connection.
  */
-internal fun invitationIn(members: Map<String, String>): Invitation? = try {
+internal fun invitationIn(members: Map<String, String>, wasLowered: Boolean = false): Invitation? = try {
     // A caller of whom it says nothing is a stranger.
-    if ("encryptedAESKey" in members) invitationOf(bodyOf(mapOf("isContact" to "false") + members)) else null
+    if ("encryptedAESKey" !in members) null
+    else invitationOf(bodyOf(mapOf("isContact" to "false") + members)).copy(wasLowered = wasLowered)
 } catch (_: CallsignException) {
     null
 }
@@ -64,6 +68,7 @@ internal fun Turn.ringingOf(invitation: Invitation) = Ringing(
     from = invitation.keyFrom,
     invitedAtMs = invitation.sentAtMs,
     untilMs = nowMs + ringsForMs(invitation),
+    wasLowered = invitation.wasLowered,
 )
 
 /** From an item of `call/pending`; null where it does not ring for this device. */
@@ -87,11 +92,17 @@ internal fun Turn.ring(ringing: Ringing) {
     val callId = ringing.callId
     if (call(callId) != null || ringing.untilMs <= nowMs || hasEnded(callId, ringing.invitedAtMs)) return
     val invited = Invited(ringing.epoch, ringing.text, ringing.from)
-    add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs)))
+    add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs, wasLowered = ringing.wasLowered)))
     emit(callId, News.Ringing)
     openInvitation(callId, ringing.text)
-    // The caller's screen can say so; that it rings does not hang on it.
-    act(Act.Send("/app/call/$callId/ringing"))
+    tellRinging(callId)
+}
+
+/** The caller's screen can say so; that it rings does not hang on it. */
+internal fun Turn.tellRinging(callId: String) {
+    val rings = (call(callId)?.phase as? Phase.RingingIn)?.rings ?: return
+    val body = if (rings.wasLowered) mapOf("wasLowered" to JsonPrimitive(true)) else emptyMap()
+    act(Act.Send("/app/call/$callId/ringing", JsonObject(body)))
 }
 
 internal fun Turn.onRingDue(callId: String) = decline(callId, DeclineReason.TIMEOUT, null)

@@ -1,6 +1,8 @@
 package org.example.calls
 
+import android.Manifest
 import android.app.Activity
+import android.app.KeyguardManager
 import android.content.Intent
 import android.os.Build
 import android.os.Bundle
@@ -24,6 +26,9 @@ class CallActivity : Activity() {
     private lateinit var text: TextView
     private lateinit var answer: Button
     private lateinit var hangUp: Button
+
+    /** The call to answer once Android has asked about the microphone. */
+    private var answering: String? = null
 
     override fun onCreate(state: Bundle?) {
         super.onCreate(state)
@@ -57,7 +62,7 @@ class CallActivity : Activity() {
     }
 
     private fun show(intent: Intent) {
-        val callId = intent.data?.schemeSpecificPart ?: return finish()
+        val callId = Screens.callIdOf(intent) ?: return finish()
         scope.cancel()
         scope = CoroutineScope(Dispatchers.Main + Job())
         answer.setOnClickListener { answer(callId) }
@@ -65,11 +70,25 @@ class CallActivity : Activity() {
             app.phone.hangUp(callId)
             finish()
         }
-        if (intent.action == Phone.ANSWER) answer(callId)
+        if (intent.action == Screens.ANSWER) answer(callId)
         scope.launch { draw(callId) }
     }
 
-    private fun answer(callId: String) = app.phone.answer(callId) { answerAsking(it) }
+    /** Without the microphone the person can still listen, so their answer to Android's question changes nothing here. */
+    private fun answer(callId: String) {
+        if (hasMicrophone) return app.phone.answer(callId) { answerAsking(it) }
+        answering = callId
+        // Android's question does not show over the lock screen.
+        getSystemService(KeyguardManager::class.java).requestDismissKeyguard(this, null)
+        requestPermissions(arrayOf(Manifest.permission.RECORD_AUDIO), 1)
+    }
+
+    override fun onRequestPermissionsResult(code: Int, permissions: Array<String>, results: IntArray) {
+        super.onRequestPermissionsResult(code, permissions, results)
+        val callId = answering ?: return
+        answering = null
+        app.phone.answer(callId) { answerAsking(it) }
+    }
 
     private suspend fun draw(callId: String) {
         val call = app.phone.awaitCall(callId) ?: return finish()
@@ -77,7 +96,8 @@ class CallActivity : Activity() {
             answer.visibility = if (call.isIncoming && state == CallState.RINGING) View.VISIBLE else View.GONE
             val people = call.participants.value.joinToString { it.name }
             val stranger = "Not one of your contacts".takeIf { call.caller.isContact == false }
-            text.text = listOfNotNull(people, stranger, sentenceOf(state), call.fingerprint).joinToString("\n\n")
+            val mute = "The others can't hear you: let the app use the microphone, in the phone's settings".takeIf { !hasMicrophone }
+            text.text = listOfNotNull(people, stranger, sentenceOf(state), call.fingerprint, mute).joinToString("\n\n")
             state == CallState.ENDED
         }
         finish()

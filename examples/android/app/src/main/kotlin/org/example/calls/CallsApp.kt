@@ -1,8 +1,10 @@
 package org.example.calls
 
+import android.Manifest
 import android.app.Activity
 import android.app.Application
 import android.content.Context
+import android.content.pm.PackageManager
 import android.os.Build
 import android.util.Log
 import callsign.app.Callsign
@@ -59,7 +61,7 @@ class CallsApp : Application() {
                 act()
             } catch (error: CallsignException) {
                 Log.w(TAG, error.code, error)
-                failed(error.message.orEmpty())
+                failed(error.sentence)
             }
         }
     }
@@ -70,3 +72,6 @@ class CallsApp : Application() {
 }
 
 val Context.app: CallsApp get() = applicationContext as CallsApp
+
+val Context.hasMicrophone: Boolean
+    get() = checkSelfPermission(Manifest.permission.RECORD_AUDIO) == PackageManager.PERMISSION_GRANTED

@@ -3,6 +3,7 @@ package org.example.calls
 import android.Manifest
 import android.app.Activity
 import android.app.AlertDialog
+import android.content.Intent
 import android.content.pm.PackageManager
 import android.os.Build
 import android.os.Bundle
@@ -13,6 +14,7 @@ import android.widget.LinearLayout
 import android.widget.TextView
 import callsign.app.CallsignException
 import callsign.app.CodeQuestion
+import callsign.app.Opened
 import callsign.app.OwnListState
 import callsign.app.WaitingSignIn
 import kotlinx.coroutines.CompletableDeferred
@@ -37,9 +39,15 @@ class MainActivity : Activity() {
         }
         notice = TextView(this)
         setContentView(page)
-        askForNotifications()
+        askForPermissions()
         scope.launch { app.me.proofNeeded.filterNotNull().collect { askForProof(it) } }
         attempt { if (app.me.resume() == null) showBeginning() else showContacts() }
+    }
+
+    override fun onNewIntent(intent: Intent) {
+        super.onNewIntent(intent)
+        setIntent(intent)
+        attempt { if (app.me.user.value != null) showContacts() }
     }
 
     override fun onStart() {
@@ -62,10 +70,12 @@ class MainActivity : Activity() {
         if (waiting == null) showSignIn() else showWaiting(waiting)
     }
 
-    private fun askForNotifications() {
-        if (Build.VERSION.SDK_INT < Build.VERSION_CODES.TIRAMISU) return
-        val permission = Manifest.permission.POST_NOTIFICATIONS
-        if (checkSelfPermission(permission) != PackageManager.PERMISSION_GRANTED) requestPermissions(arrayOf(permission), 1)
+    /** Before the first call: over the lock screen Android asks for nothing. */
+    private fun askForPermissions() {
+        val wanted = mutableListOf(Manifest.permission.RECORD_AUDIO)
+        if (Build.VERSION.SDK_INT >= Build.VERSION_CODES.TIRAMISU) wanted += Manifest.permission.POST_NOTIFICATIONS
+        val missing = wanted.filter { checkSelfPermission(it) != PackageManager.PERMISSION_GRANTED }
+        if (missing.isNotEmpty()) requestPermissions(missing.toTypedArray(), 1)
     }
 
     private fun showSignIn() {
@@ -106,7 +116,7 @@ class MainActivity : Activity() {
         val answer = CompletableDeferred<String>()
         val code = EditText(this)
         AlertDialog.Builder(this)
-            .setTitle(question.error?.message ?: "The code sent to ${question.sent.sentTo}")
+            .setTitle(question.error?.sentence ?: "The code sent to ${question.sent.sentTo}")
             .setView(code)
             .setPositiveButton("OK") { _, _ -> answer.complete("${code.text}") }
             .setOnCancelListener { answer.cancel() }
@@ -116,7 +126,9 @@ class MainActivity : Activity() {
 
     private suspend fun showContacts() {
         try {
-            showAll()
+            val link = intent.data
+            intent.data = null
+            if (link == null) showAll() else showFound("$link")
         } catch (error: CallsignException) {
             if (error.code != "DEVICE_NOT_LISTED") throw error
             val code = app.me.devices.listState.filterIsInstance<OwnListState.Waiting>().first().code
@@ -127,10 +139,7 @@ class MainActivity : Activity() {
     private suspend fun showAll() {
         val contacts = app.me.contacts
         val link = EditText(this).apply { hint = "A person's link" }
-        val add = button("Ask for contact") {
-            contacts.requestByLink("${link.text}".trim())
-            link.setText("")
-        }
+        val find = button("Find") { showFound("${link.text}".trim()) }
         val mine = button("My link") { link.setText(contacts.shareLink()) }
         val requests = contacts.requests().items.map { request ->
             button("Accept ${request.person.displayName}") {
@@ -145,7 +154,25 @@ class MainActivity : Activity() {
         val listState = app.me.devices.listState.value as? OwnListState.Listed
         val devices = listState?.waiting.orEmpty().map { button("Approve ${it.name}") { askAboutDevice(it) } }
         val passkey = button("Add a passkey") { app.me.addPasskey(Build.MODEL) }
-        show(*(signIns + devices + requests + calls).toTypedArray(), link, add, mine, passkey, refresh())
+        val settings = app.phone.notifications.fullScreenSettings()?.let { settings ->
+            button("Let calls show over the lock screen") { startActivity(settings) }
+        }
+        val asked = listOfNotNull(settings) + signIns + devices + requests
+        show(*(asked + calls).toTypedArray(), link, find, mine, passkey, refresh())
+    }
+
+    /** Says whose a link is, before that person hears of anything. A link that opened the app comes here, too. */
+    private suspend fun showFound(scanned: String) {
+        val found = app.me.contacts.open(scanned)
+        val ask = button("Ask for contact") {
+            found.request()
+            showContacts()
+        }
+        val whose = when (found) {
+            is Opened.Link -> listOfNotNull(found.displayName, found.relation).joinToString("\n")
+            is Opened.User -> "User ${found.userId}"
+        }
+        show(text(whose), ask, button("Not now") { showContacts() })
     }
 
     private fun refresh() = button("Refresh") { showContacts() }

@@ -1,130 +1,103 @@
 package org.example.calls
 
 import android.app.Notification
-import android.app.NotificationChannel
 import android.app.NotificationManager
-import android.app.PendingIntent
-import android.app.Person
-import android.content.ComponentName
 import android.content.Intent
-import android.net.Uri
+import android.content.pm.PackageManager
 import android.os.Build
-import android.os.Bundle
 import android.telecom.DisconnectCause
-import android.telecom.PhoneAccount
-import android.telecom.PhoneAccountHandle
-import android.telecom.TelecomManager
+import androidx.core.telecom.CallsManager
+import callsign.android.CallNotifications
+import callsign.android.CallsignChannels
 import callsign.app.Call
 import callsign.app.CallEnding
 import callsign.app.CallState
 import callsign.app.DeclineReason
+import callsign.app.PushAction
 import callsign.app.PushedCall
+import callsign.app.StopReason
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.withTimeoutOrNull
 
-/** A stranger may have any name, that of a contact too. */
-fun shownName(name: String, isContact: Boolean?): String = if (isContact == false) "$name (not a contact)" else name
-
-/** Shows calls to the system: Telecom knows each one, and a notification rings. For the main thread. */
+/** Shows calls to the person and to the system: a notification rings, and Telecom knows each call. For the main thread. */
 class Phone(private val app: CallsApp) {
-    private class Shown(val name: String) {
-        var connection: CallConnection? = null
+    private class Shown(val name: String, val isContact: Boolean, val telecom: TelecomCall) {
         var isFollowed = false
     }
 
-    private val telecom = app.getSystemService(TelecomManager::class.java)
-    private val notifications = app.getSystemService(NotificationManager::class.java)
-    private val account = PhoneAccountHandle(ComponentName(app, CallConnections::class.java), "calls")
+    private val screens = Screens(app)
+    val notifications = CallNotifications(app, ICON, screens)
+
+    /** Null where there is no Telecom, as on some tablets. */
+    private val telecom = if (hasTelecom()) CallsManager(app) else null
     private val shown = HashMap<String, Shown>()
 
     fun register() {
-        val ringing = NotificationChannel(RINGING, "Incoming calls", NotificationManager.IMPORTANCE_HIGH)
-        val news = NotificationChannel(NEWS, "Calls and contacts", NotificationManager.IMPORTANCE_DEFAULT)
-        notifications.createNotificationChannels(listOf(ringing, news))
-        val phoneAccount = PhoneAccount.builder(account, "Calls").setCapabilities(PhoneAccount.CAPABILITY_SELF_MANAGED)
-        telecom.registerPhoneAccount(phoneAccount.build())
+        CallsignChannels.create(app)
+        telecom?.registerAppWithTelecom(CallsManager.CAPABILITY_SUPPORTS_VIDEO_CALLING)
     }
 
     /** By push: the call itself may come later, by the socket. */
     fun ring(call: PushedCall, forMs: Long) {
-        if (!begin(call.callId, shownName(call.callerName, call.isContact))) return
+        if (!begin(call.callId, call.callerName, call.isContact, isIncoming = true, call.isVideo)) return
+        notifications.ring(call.callId, call.callerName, call.isContact, forMs)
         app.scope.launch {
             delay(forMs)
-            if (callOf(call.callId) == null) stop(call.callId, DisconnectCause.MISSED)
+            if (callOf(call.callId) == null) stop(call.callId, CallEnding.MISSED)
         }
     }
 
     /** By push or socket, whichever was first. */
     fun ring(call: Call) {
-        begin(call.callId, shownName(call.caller.name, call.caller.isContact))
+        val isContact = call.caller.isContact != false
+        if (begin(call.callId, call.caller.name, isContact, isIncoming = true, call.isVideo))
+            notifications.ring(call.callId, call.caller.name, isContact, RINGS_MS)
         follow(call)
     }
 
     /** A call that this user has begun. */
     fun place(call: Call, name: String) {
-        shown[call.callId] = Shown(name)
-        val extras = Bundle().apply {
-            putParcelable(TelecomManager.EXTRA_PHONE_ACCOUNT_HANDLE, account)
-            putBundle(TelecomManager.EXTRA_OUTGOING_CALL_EXTRAS, extrasOf(call.callId))
-        }
-        telecom.placeCall(Uri.fromParts(SCHEME, call.callId, null), extras)
+        begin(call.callId, name, isContact = true, isIncoming = false, call.isVideo)
         follow(call)
-        app.startActivity(screen(call.callId).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK))
+        app.startActivity(screens.callScreen(call.callId).addFlags(Intent.FLAG_ACTIVITY_NEW_TASK))
     }
 
-    fun stop(callId: String, cause: Int) {
-        notifications.cancel(callId, RINGING_ID)
-        shown.remove(callId)?.connection?.close(cause)
+    /** By push. */
+    fun stop(action: PushAction.StopRinging) {
+        if (callOf(action.callId)?.state?.value == CallState.ACTIVE) return
+        notifications.stop(action.callId, action.shows)
+        val cause = when (action.reason) {
+            StopReason.ANSWERED_ELSEWHERE, StopReason.ENDED -> DisconnectCause.REMOTE
+            StopReason.DECLINED_ELSEWHERE -> DisconnectCause.REJECTED
+            StopReason.CANCELLED -> DisconnectCause.MISSED
+        }
+        shown.remove(action.callId)?.telecom?.end(cause)
     }
 
+    /** What the app has to say while it may be behind another. */
     fun tell(sentence: String) {
-        val notification = Notification.Builder(app, NEWS)
+        val notification = Notification.Builder(app, CallsignChannels.ACCOUNT)
             .setSmallIcon(ICON)
             .setContentText(sentence)
-            .setContentIntent(activity(Intent(app, MainActivity::class.java)))
+            .setContentIntent(screens.home())
             .setAutoCancel(true)
-        notifications.notify(sentence, NEWS_ID, notification.build())
-    }
-
-    /** Telecom asks for it. Null once the call has ended. */
-    fun connectionFor(callId: String, isIncoming: Boolean): CallConnection? {
-        val entry = shown[callId] ?: return null
-        return CallConnection(app, callId, entry.name).apply {
-            entry.connection = this
-            when {
-                callOf(callId)?.state?.value == CallState.ACTIVE -> setActive()
-                isIncoming -> setRinging()
-                else -> setDialing()
-            }
-        }
-    }
-
-    /** Telecom lets it ring. */
-    fun showRinging(callId: String) {
-        val name = shown[callId]?.name ?: return
-        val notification = Notification.Builder(app, RINGING)
-            .setSmallIcon(ICON)
-            .setCategory(Notification.CATEGORY_CALL)
-            .setFullScreenIntent(activity(screen(callId)), true)
-            .setOngoing(true)
-        styled(notification, name, activity(screen(callId).setAction(ANSWER)), hangUp(callId))
-        notifications.notify(callId, RINGING_ID, notification.build())
+        app.getSystemService(NotificationManager::class.java).notify(sentence, 0, notification.build())
     }
 
     fun ongoing(callId: String): Notification {
-        val notification = Notification.Builder(app, NEWS).setSmallIcon(ICON).setContentIntent(activity(screen(callId)))
-        styled(notification, shown[callId]?.name.orEmpty(), null, hangUp(callId))
-        return notification.build()
+        val entry = shown[callId]
+        return notifications.ongoing(callId, entry?.name.orEmpty(), entry?.isContact != false)
     }
 
     /** A screen asks about keys in [answer]; without one it is only said. */
     fun answer(callId: String, answer: suspend (Call) -> Unit = { it.answer() }) {
-        notifications.cancel(callId, RINGING_ID)
         app.start(::tell) {
+            if (shown[callId]?.telecom?.activate() == false) return@start tell("Another call can't be put on hold")
+            notifications.cancel(callId)
             val call = awaitCall(callId)
-            if (call == null) stop(callId, DisconnectCause.ERROR) else answer(call)
+            if (call == null) stop(callId, CallEnding.UNKNOWN) else answer(call)
         }
     }
 
@@ -136,9 +109,10 @@ class Phone(private val app: CallsApp) {
 
     /** Declines what rings, and leaves or ends the rest. */
     fun hangUp(callId: String, reason: DeclineReason = DeclineReason.DECLINED) {
-        val call = callOf(callId)
-        stop(callId, if (call?.state?.value == CallState.RINGING) DisconnectCause.REJECTED else DisconnectCause.LOCAL)
+        val isOn = callOf(callId)?.state?.value != CallState.RINGING
+        stop(callId, if (isOn) CallEnding.LEFT else CallEnding.DECLINED)
         app.start(::tell) {
+            val call = awaitCall(callId)
             when {
                 call == null -> return@start
                 call.isIncoming && call.state.value == CallState.RINGING -> call.decline(reason)
@@ -151,11 +125,11 @@ class Phone(private val app: CallsApp) {
     fun callOf(callId: String): Call? = app.me.calls.value.find { it.callId == callId }
 
     /** False where it is shown already. */
-    private fun begin(callId: String, name: String): Boolean {
+    private fun begin(callId: String, name: String, isContact: Boolean, isIncoming: Boolean, isVideo: Boolean): Boolean {
         if (callId in shown) return false
-        shown[callId] = Shown(name)
-        val extras = Bundle().apply { putBundle(TelecomManager.EXTRA_INCOMING_CALL_EXTRAS, extrasOf(callId)) }
-        telecom.addNewIncomingCall(account, extras)
+        val call = TelecomCall(app, callId, notifications.shownName(name, isContact), isIncoming, isVideo)
+        shown[callId] = Shown(name, isContact, call)
+        app.scope.launch { call.run(telecom) }
         return true
     }
 
@@ -164,63 +138,61 @@ class Phone(private val app: CallsApp) {
         if (entry.isFollowed) return
         entry.isFollowed = true
         app.scope.launch {
+            var wasActive = false
             call.state.first { state ->
-                if (state == CallState.ACTIVE) {
-                    notifications.cancel(call.callId, RINGING_ID)
-                    entry.connection?.setActive()
-                    OngoingCall.start(app, call.callId)
+                if (state == CallState.ACTIVE && !wasActive) {
+                    wasActive = true
+                    begun(call, entry)
                 }
                 state == CallState.ENDED
             }
             OngoingCall.stop(app)
-            stop(call.callId, causeOf(call.ending))
+            // A call that was on, or that this user had begun, was not missed.
+            stop(call.callId, if (wasActive || !call.isIncoming) CallEnding.HANGUP else call.ending)
+        }
+    }
+
+    private suspend fun begun(call: Call, entry: Shown) {
+        notifications.cancel(call.callId)
+        OngoingCall.start(app, call.callId)
+        if (!entry.telecom.activate()) {
+            tell("Another call can't be put on hold")
+            hangUp(call.callId)
+        }
+    }
+
+    private fun stop(callId: String, ending: CallEnding?) {
+        val entry = shown.remove(callId) ?: return
+        entry.telecom.end(causeOf(ending))
+        when (ending) {
+            CallEnding.CANCELLED, CallEnding.MISSED, CallEnding.UNANSWERED ->
+                notifications.missed(callId, entry.name, entry.isContact)
+            CallEnding.ANSWERED_ELSEWHERE -> notifications.quiet(callId, StopReason.ANSWERED_ELSEWHERE)
+            CallEnding.DECLINED_ELSEWHERE -> notifications.quiet(callId, StopReason.DECLINED_ELSEWHERE)
+            else -> notifications.cancel(callId)
         }
     }
 
     private fun causeOf(ending: CallEnding?) = when (ending) {
-        CallEnding.ANSWERED_ELSEWHERE -> DisconnectCause.ANSWERED_ELSEWHERE
         CallEnding.CANCELLED, CallEnding.MISSED, CallEnding.UNANSWERED -> DisconnectCause.MISSED
         CallEnding.DECLINED, CallEnding.DECLINED_ELSEWHERE -> DisconnectCause.REJECTED
         CallEnding.LEFT -> DisconnectCause.LOCAL
         else -> DisconnectCause.REMOTE
     }
 
-    private fun styled(notification: Notification.Builder, name: String, answer: PendingIntent?, hangUp: PendingIntent) {
-        if (Build.VERSION.SDK_INT >= Build.VERSION_CODES.S) {
-            val person = Person.Builder().setName(name.ifEmpty { "Call" }).setImportant(true).build()
-            notification.style = when (answer) {
-                null -> Notification.CallStyle.forOngoingCall(person, hangUp)
-                else -> Notification.CallStyle.forIncomingCall(person, hangUp, answer)
-            }
-            return
-        }
-        notification.setContentTitle(name)
-        if (answer != null) notification.addAction(Notification.Action.Builder(null, "Answer", answer).build())
-        notification.addAction(Notification.Action.Builder(null, "Hang up", hangUp).build())
+    private fun hasTelecom(): Boolean {
+        @Suppress("DEPRECATION")
+        val feature =
+            if (Build.VERSION.SDK_INT < Build.VERSION_CODES.TIRAMISU) PackageManager.FEATURE_CONNECTION_SERVICE
+            else PackageManager.FEATURE_TELECOM
+        return app.packageManager.hasSystemFeature(feature)
     }
 
-    private fun extrasOf(callId: String) = Bundle().apply { putString(CALL_ID, callId) }
+    private companion object {
+        const val ICON = android.R.drawable.sym_action_call
+        const val CONNECTED_WITHIN_MS = 10_000L
 
-    /** The data tells the intents of two calls apart. */
-    private fun screen(callId: String) = Intent(app, CallActivity::class.java).setData(Uri.fromParts(SCHEME, callId, null))
-
-    private fun activity(intent: Intent) = PendingIntent.getActivity(app, 0, intent, FLAGS)
-
-    private fun hangUp(callId: String): PendingIntent {
-        val intent = Intent(app, HangUp::class.java).setData(Uri.fromParts(SCHEME, callId, null))
-        return PendingIntent.getBroadcast(app, 0, intent, FLAGS)
-    }
-
-    companion object {
-        const val ANSWER = "answer"
-        const val CALL_ID = "callId"
-        private const val SCHEME = "callsign"
-        private const val RINGING = "ringing"
-        private const val NEWS = "news"
-        private const val RINGING_ID = 1
-        private const val NEWS_ID = 2
-        private const val ICON = android.R.drawable.sym_action_call
-        private const val CONNECTED_WITHIN_MS = 10_000L
-        private const val FLAGS = PendingIntent.FLAG_IMMUTABLE or PendingIntent.FLAG_UPDATE_CURRENT
+        /** At the longest: the SDK knows when it ends, but Android may end the app before. */
+        const val RINGS_MS = 120_000L
     }
 }

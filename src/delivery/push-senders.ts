@@ -1,0 +1,32 @@
+/** The senders of pushes, by provider. Each takes pushes of its own form; all are plain data, which JSON keeps whole. */
+
+import { type ApnsOptions, ApnsSender } from './apns.ts'
+import type { ApnsPush } from './apns-link.ts'
+import { type FcmOptions, FcmSender } from './fcm.ts'
+import type { FcmPush } from './fcm-push.ts'
+import type { DeliveryOutcome } from './outcome.ts'
+
+/** Those of the providers in use. They cross to a thread, which has a clock of its own. */
+export interface PushSettings {
+  readonly apns?: Omit<ApnsOptions, 'nowMs'>
+  readonly fcm?: Omit<FcmOptions, 'nowMs'>
+}
+
+interface PushOf {
+  readonly apns: ApnsPush
+  readonly fcm: FcmPush
+}
+
+export type PushSenderName = keyof PushSettings & keyof PushOf
+
+export type PushSenders = {
+  readonly [Name in PushSenderName]?: { send(push: PushOf[Name]): Promise<DeliveryOutcome> }
+}
+
+/** Throws, with a sentence for the operator, where a key is none. */
+export function openPushSenders({ apns, fcm }: PushSettings) {
+  return {
+    ...(apns && { apns: new ApnsSender(apns) }),
+    ...(fcm && { fcm: new FcmSender(fcm) }),
+  }
+}
