@@ -2,7 +2,8 @@
 
 import { type ApnsOptions, ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
-import { type FcmOptions, type FcmPush, FcmSender } from './fcm.ts'
+import type { FcmPush } from './fcm.ts'
+import { type FcmOptions, FcmSender } from './fcm.ts'
 import type { DeliveryOutcome } from './outcome.ts'
 import { type WebPush, WebPushSender, type WebPushSettings } from './web-push.ts'
 

@@ -9,10 +9,15 @@ import { BoundedCache } from '../engine/bounded-cache.ts'
 import { nameOfKey } from '../engine/keys.ts'
 import { Sealed, type SealingSecrets } from './sealed.ts'
 
+interface Remembered<Value> {
+  readonly sealed: Uint8Array
+  readonly value: Value
+}
+
 export class SealedValues<Value> {
   readonly #sealed: Sealed
   /** By the random bytes with which the sealed ones begin: no two begin alike. */
-  readonly #last = new BoundedCache<string, Value>(VALUES_KEPT_MAX)
+  readonly #last = new BoundedCache<string, Remembered<Value>>(VALUES_KEPT_MAX)
 
   constructor(secrets: SealingSecrets, randomBytes: (length: number) => Uint8Array, use: string) {
     this.#sealed = new Sealed(secrets, randomBytes, use)
@@ -20,14 +25,14 @@ export class SealedValues<Value> {
 
   seal(value: Value): Uint8Array {
     const sealed = this.#sealed.seal(encode(value))
-    this.#last.set(nameOf(sealed), value)
+    this.#last.set(nameOf(sealed), { sealed, value })
     return sealed
   }
 
-  /** Undefined when another secret has sealed it. */
+  /** Undefined when another secret has sealed it, or its bytes have changed. */
   open(sealed: Uint8Array): Value | undefined {
     const known = this.#last.get(nameOf(sealed))
-    if (known !== undefined) return known
+    if (known !== undefined && Buffer.compare(known.sealed, sealed) === 0) return known.value
     const plain = this.#sealed.open(sealed)
     return plain && decode(plain)
   }

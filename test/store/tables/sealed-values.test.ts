@@ -18,6 +18,9 @@ t.test('many values open as what they were, the last ones without being read', t
   for (const [at, value] of all.entries()) t.same(values.open(sealed[at]!), value)
   t.equal(values.open(sealed[999]!), all[999])
   t.not(values.open(sealed[0]!), all[0], 'no more than some are kept')
+  const changed = Uint8Array.from(sealed[999]!)
+  changed[changed.length - 1]! ^= 1
+  t.equal(values.open(changed), undefined, 'a remembered value whose bytes have changed')
   t.end()
 })
 
