@@ -114,6 +114,12 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
     'Liên hệ này có thiết bị mới. Hãy so mã với họ trước khi tiếp tục.',
     'Dieser Kontakt hat neue Geräte. Vergleicht den Code miteinander, bevor du weitermachst.',
   ],
+  // The SDK says it before the server is asked.
+  CALLEE_NOT_CONTACT: [
+    'You can’t call this person yet. Become contacts first.',
+    'Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.',
+    'Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.',
+  ],
   'KEYS_UNAVAILABLE KEY_UNSUPPORTED': [
     'A secure call to this person is not possible yet. Ask them to update and open the app.',
     'Chưa thể gọi an toàn cho người này. Hãy nhờ họ cập nhật và mở ứng dụng.',
