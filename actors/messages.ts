@@ -213,8 +213,8 @@ export type OutboxCommand =
       readonly waiting: WaitingMessage
       readonly outcome: DeliveryOutcome | Skipped
     }
-  /** It is time for another try of something of a call. */
-  | { readonly kind: 'again'; readonly waiting: WaitingMessage }
+  /** It is time for another try of things of calls. */
+  | { readonly kind: 'again'; readonly slot: number }
 
 // Front desk: at the writer, one for each front.
 

@@ -61,7 +61,8 @@ class Outbox implements Actor<OutboxCommand> {
   /** Outcomes that no write has taken yet. */
   #settlements: Settlement[] = []
   #isSettling = false
-  #againCount = 0
+  /** Those of calls that wait for another try, by the tenth of a second that it is due in: an actor has few timers. */
+  readonly #again = new Map<number, WaitingMessage[]>()
   #outage: Outage | undefined
   /** The message under way that probes the provider. */
   #probe: WaitingMessage | undefined
@@ -80,7 +81,8 @@ class Outbox implements Actor<OutboxCommand> {
       case 'wake':
         return this.#sendDue()
       case 'again':
-        this.#held.push(message.waiting)
+        this.#held.push(...(this.#again.get(message.slot) ?? []))
+        this.#again.delete(message.slot)
         return this.#sendDue()
       case 'outcome':
         this.#underWay--
@@ -145,8 +147,14 @@ class Outbox implements Actor<OutboxCommand> {
       return
     }
     this.#tries.set(waiting, this.#triesOf(waiting) + 1)
-    const pauseMs = untilMs - this.#context.nowMs()
-    this.#context.startTimer(`again ${this.#againCount++}`, pauseMs, { kind: 'again', waiting })
+    const slot = Math.ceil(untilMs / SLOT_MS)
+    const others = this.#again.get(slot)
+    if (others !== undefined) {
+      others.push(waiting)
+      return
+    }
+    this.#again.set(slot, [waiting])
+    this.#context.startTimer(`again ${slot}`, slot * SLOT_MS - this.#context.nowMs(), { kind: 'again', slot })
   }
 
   #triesOf(waiting: WaitingMessage): number {
@@ -218,6 +226,7 @@ const USUAL_PAUSES: Pauses = { eachMs: [1_000, 4_000, 15_000, 60_000, 300_000], 
 const CALL_PAUSES: Pauses = { eachMs: [1_000, 2_000, 4_000, 5_000], maxMs: 10_000 }
 /** Before a ring expires; closer to its end it is not worth ringing for. */
 const LAST_TRY_MS = 1_000
+const SLOT_MS = 100
 const LOOK_AGAIN_MS = 60_000
 /** Pauses between probes. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }

@@ -499,3 +499,18 @@ t.test('rings that wait for another try take no room from new ones', async t => 
   await add(callPush('apns', expiresAtMs))
   await until(() => sendings.length === 177)
 })
+
+t.test('rings that failed together share a timer, and are all tried again', async t => {
+  const { sendings, until, add, world, system } = makeOutbox(t)
+  await add(...Array.from({ length: 1_000 }, () => callPush('apns', world.nowMs() + 60_000)))
+  await until(() => sendings.length === 1_000)
+  const before = system.figures().timersArmed
+  for (const { outcome } of sendings.splice(0)) outcome.resolve(NETWORK)
+  await world.settle()
+  t.ok(system.figures().timersArmed <= before + 2, 'the more timers an actor has, the more each costs')
+  await until(() => {
+    world.advance(100)
+    return sendings.length > 0
+  })
+  t.equal(sendings.length, 1_000)
+})
