@@ -213,6 +213,10 @@ export type OutboxCommand =
       readonly waiting: WaitingMessage
       readonly outcome: DeliveryOutcome | Skipped
     }
+  | { readonly kind: 'written' }
+  | { readonly kind: 'not-written'; readonly error: unknown }
+  /** What could not be written is to be tried again. */
+  | { readonly kind: 'write-again' }
   /** It is time for another try of things of calls. */
   | { readonly kind: 'again'; readonly slot: number }
 
