@@ -34,7 +34,7 @@ export type CallRoomMessage =
   | CallCommandMessage
   /** The timer's time has come. */
   | { readonly kind: 'deadline' }
-  /** Some callee may have been out of reach for so long that those in the call are told. */
+  /** Some callee may have been out of reach for long enough to say so. */
   | { readonly kind: 'unreached-due' }
   /** A push that rings at the user was taken. */
   | { readonly kind: 'ring-taken'; readonly userId: UserId }

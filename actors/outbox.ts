@@ -255,20 +255,27 @@ const IN_FLIGHT_MAX: Record<Lane, number> = {
   sms: 16,
   apns: 128,
   fcm: 128,
+  webpush: 128,
   apple: 2,
   // A silent provider keeps each for some seconds.
   'apns-calls': 1_024,
   'fcm-calls': 1_024,
+  'webpush-calls': 1_024,
 }
 /** Taken in all, with those of calls that wait for another try. */
 const TAKEN_MAX = 16_384
-/** Contract 6: four tries for a push. Other messages expire long before their last try. */
+/**
+ * Contract 6: four tries for a push. Other messages expire long before their last try, as do pushes to browsers: with the
+ * push services of many makers in one lane, an outage of one holds up no message to another.
+ */
 const TRIES_MAX: Record<Lane, number> = {
   mail: 1_000,
   sms: 1_000,
   apns: 4,
   fcm: 4,
+  webpush: 1_000,
   apple: 10_000,
   'apns-calls': 1_000,
   'fcm-calls': 1_000,
+  'webpush-calls': 1_000,
 }

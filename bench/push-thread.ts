@@ -129,7 +129,7 @@ class Side {
     return (await this.#sink?.ask({ kind: 'ask' }))?.answered ?? 0
   }
 
-  /** Pushes leave after the call is told: resolves when the server has nothing to do any more. */
+  /** Pushes leave after the reply: resolves when the server has nothing to do any more. */
   async #idle(): Promise<void> {
     const { pid } = this.#server
     let doneMs = mainThreadMs(pid)

@@ -1,6 +1,6 @@
 /**
- * People whom a call rings and no device of whom has shown itself since: none has a socket, and no push to them was taken.
- * Those in the call are told after a few seconds. It is a hint and no part of the call: a restart forgets it.
+ * Callees who seem out of reach: none of their devices has had a socket since the call began to ring, and no push to them was
+ * taken. After a few seconds the call's topic says so. It is a hint and no part of the call: a restart forgets it.
  */
 
 import { type Call, isPending, memberOf, type Participant } from '../../src/domain/calls/call.ts'
@@ -21,7 +21,7 @@ export class UnreachedCallees {
     this.#presence = presence
   }
 
-  /** When `takeDue` has somebody next. */
+  /** When `takeDue` has a next callee. */
   get nextAtMs(): number | undefined {
     return this.#waiting[0]?.dueAtMs
   }

@@ -12,9 +12,9 @@ import type { NoticeQueue } from '../../src/domain/messages/inbox.ts'
 import { formatLiveId, type InboxPosition } from '../../src/domain/messages/inbox-position.ts'
 import { type Badge, isSameBadge } from '../../src/domain/messages/notice.ts'
 import { encodeTextMessage } from '../../src/stomp/serializer.ts'
-import type { InboxDelivery } from './inbox-delivery.ts'
+import type { Holder, InboxDelivery } from './inbox-delivery.ts'
 import type { ConnectionState } from './state.ts'
-import type { QueueSubscription } from './subscription.ts'
+import { QueueSubscription } from './subscription.ts'
 
 /**
  * Tells the badge to each subscription whose client does not know it. Does nothing while the client does not read, or is a
@@ -38,12 +38,16 @@ export function holderBefore(
   inbox: InboxDelivery,
   { epoch, offset }: InboxPosition,
   subscriptionId: string | undefined,
-): QueueSubscription | undefined {
-  return inbox.subscriptions.find(each => {
+): Holder | undefined {
+  const holder = inbox.subscriptions.find(each => {
     const isMeant = subscriptionId === undefined || each.named.id === subscriptionId
     const isBehind = each.mode === 'client' && each.hasOpen(offset) && inbox.lastSeenBy(each).epoch === epoch
     return isMeant && isBehind && hasBadge(each)
   })
+  if (holder !== undefined) return holder
+  const former = inbox.find({ epoch, offset }, subscriptionId)
+  const isFormer = former !== undefined && former !== 'passed' && !(former instanceof QueueSubscription)
+  return isFormer && former.mode === 'client' && former.queue === ACCOUNT_QUEUE ? former : undefined
 }
 
 function send(

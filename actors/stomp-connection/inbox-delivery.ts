@@ -5,7 +5,7 @@
  *     waiting ─ given ─> open ─ acknowledged, or written where that is enough ─> settled, and gone from the store
  *                          ├─ refused with requeue:false ──────────────────────> settled
  *                          ├─ refused ──> kept: not given again on this connection, given to the next
- *                          └─ unsubscribed, connection over ──> waiting
+ *                          └─ unsubscribed, connection over ──> waiting, and may be acknowledged until the connection is over
  *
  * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
  */
@@ -23,8 +23,12 @@ import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
 import type { StompConnectionMessage } from '../messages.ts'
 import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
 import type { EffectOrder } from './effect-order.ts'
+import { type FormerSubscription, FormerSubscriptions } from './former-subscriptions.ts'
 import type { Peer } from './peer.ts'
-import type { QueueSubscription } from './subscription.ts'
+import { QueueSubscription } from './subscription.ts'
+
+/** Whom an acknowledgement is for. */
+export type Holder = QueueSubscription | FormerSubscription
 
 type InboxDeliveryDeps = Pick<StompConnectionDeps, 'inbox' | 'eventBody' | 'badgeOf'>
 
@@ -36,11 +40,10 @@ export class InboxDelivery {
   readonly #context: Context<StompConnectionMessage>
   #subscriptions: readonly QueueSubscription[] = NONE
   #epoch = 0
-  /** The lowest and highest offset that this connection was given; 0 for none. */
-  #lowestGiven = 0
+  /** The highest offset that this connection was given; 0 for none. */
   #highestGiven = 0
-  /** By queue, the last offset given to a subscription that is no more. */
-  #givenToFormer: Map<string, number> | undefined = undefined
+  /** Made by the first subscription that ends. */
+  #formers: FormerSubscriptions | undefined = undefined
   /** Refused, but not to be dropped. */
   #kept: Set<number> | undefined = undefined
   /** Set while the timers are armed. */
@@ -114,7 +117,7 @@ export class InboxDelivery {
   }
 
   /** Offsets of the messages waiting in the subscription's queue. */
-  #waitingUpTo({ queue }: QueueSubscription, offset: number): number[] {
+  #waitingUpTo({ queue }: Pick<Holder, 'queue'>, offset: number): number[] {
     const { userId, deviceId } = this.#device
     const messages = this.#deps.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)
     return messages.filter(each => each.offset <= offset && each.queue === queue).map(each => each.offset)
@@ -123,10 +126,9 @@ export class InboxDelivery {
   /** Its open messages wait for the device's next subscription. */
   remove(subscription: QueueSubscription): void {
     this.mark()
-    const { queue } = subscription
-    this.#givenToFormer ??= new Map()
-    this.#givenToFormer.set(queue, this.#givenOf(queue))
     this.#subscriptions = this.#subscriptions.filter(each => each !== subscription)
+    this.#formers ??= new FormerSubscriptions()
+    this.#formers.add(subscription, this.#subscriptions)
   }
 
   /** Fills each subscription's room, as far as the client reads. */
@@ -156,13 +158,10 @@ export class InboxDelivery {
 
   /**
    * The subscription that an acknowledgement of the message there is for, of that id if one is named: one that has it
-   * open, or whose client said that it has seen it. `passed` when this connection was given it and is done with it;
-   * undefined for any other place.
+   * open, or whose client said that it has seen it, else one that was given it before it ended. `passed` when this
+   * connection was given it and is done with it; undefined for any other place.
    */
-  find(
-    { epoch, offset }: InboxPosition,
-    subscriptionId: string | undefined,
-  ): QueueSubscription | 'passed' | undefined {
+  find({ epoch, offset }: InboxPosition, subscriptionId: string | undefined): Holder | 'passed' | undefined {
     if (epoch !== this.#epoch) return undefined
     let seeing: QueueSubscription | undefined
     for (const each of this.#subscriptions) {
@@ -172,28 +171,45 @@ export class InboxDelivery {
       if (offset <= each.seenBefore) seeing ??= each
     }
     if (seeing !== undefined) return seeing
-    const wasGiven = this.#lowestGiven > 0 && offset >= this.#lowestGiven && offset <= this.#highestGiven
-    return wasGiven ? 'passed' : undefined
+    const queue = this.#queueOf(offset)
+    // Done with, it is in no queue.
+    if (queue === undefined) return offset <= this.#highestGiven ? 'passed' : undefined
+    if (offset > this.#givenOf(queue)) return undefined
+    const isMeant = ({ named }: QueueSubscription) => named.id === subscriptionId
+    const isLive = subscriptionId !== undefined && this.#subscriptions.some(isMeant)
+    return (isLive ? undefined : this.#formers?.find(queue, offset, subscriptionId)) ?? 'passed'
+  }
+
+  /** The queue in which the message waits. */
+  #queueOf(offset: number): string | undefined {
+    const { userId, deviceId } = this.#device
+    const [message] = this.#deps.inbox.after(userId, deviceId, offset - 1, 1)
+    const isWaiting = message?.offset === offset && !this.#deps.inbox.isSettling(userId, deviceId, offset)
+    return isWaiting ? message.queue : undefined
   }
 
   /** Ends what an acknowledgement of an offset covers; returns the offsets that are thereby settled. */
-  acknowledge(subscription: QueueSubscription, offset: number): number[] {
-    return this.#settledOf(
-      subscription,
-      offset > subscription.seenBefore ? subscription.takeOpen(offset) : this.#seenOf(subscription, offset),
-    )
-  }
-
-  /** Messages covered by an acknowledgement from before this connection: it was lost with the one before. */
-  #seenOf(subscription: QueueSubscription, offset: number): number[] {
-    const seen = this.#waitingUpTo(subscription, offset)
-    return subscription.mode === 'client' ? seen : seen.filter(each => each === offset)
+  acknowledge(holder: Holder, offset: number): number[] {
+    const isSeen = holder instanceof QueueSubscription && offset <= holder.seenBefore
+    // It was lost with the connection before this one.
+    return this.#settledOf(holder, isSeen ? this.#covered(holder, offset, 0) : this.#take(holder, offset))
   }
 
   /** Ends what a refusal covers without settling it: it waits for the device's next connection. */
-  keep(subscription: QueueSubscription, offset: number): void {
+  keep(holder: Holder, offset: number): void {
     this.#kept ??= new Set()
-    for (const each of subscription.takeOpen(offset)) this.#kept.add(each)
+    for (const each of this.#take(holder, offset)) this.#kept.add(each)
+  }
+
+  #take(holder: Holder, offset: number): number[] {
+    if (holder instanceof QueueSubscription) return holder.takeOpen(offset)
+    return this.#covered(holder, offset, holder.seenBefore)
+  }
+
+  /** What a frame about `offset` covers of the messages that wait behind `from`. */
+  #covered(holder: Holder, offset: number, from: number): number[] {
+    const waiting = this.#waitingUpTo(holder, offset)
+    return waiting.filter(each => (holder.mode === 'client' ? each > from : each === offset))
   }
 
   /** Goes on with subscriptions that stood still and have room again. */
@@ -273,7 +289,7 @@ export class InboxDelivery {
 
   /** The last offset of a queue that this connection was given. */
   #givenOf(queue: string): number {
-    let last = this.#givenToFormer?.get(queue) ?? 0
+    let last = this.#formers?.givenOf(queue) ?? 0
     for (const each of this.#subscriptions) if (each.queue === queue) last = Math.max(last, each.given)
     return last
   }
@@ -308,7 +324,6 @@ export class InboxDelivery {
     const messageId = formatPosition({ epoch: this.#epochNow(), offset })
     const isRedelivered = offset <= givenBefore
     subscription.noteGiven(offset)
-    this.#lowestGiven = this.#lowestGiven === 0 ? offset : Math.min(this.#lowestGiven, offset)
     this.#highestGiven = Math.max(this.#highestGiven, offset)
     if (item.kind === 'dev') {
       const template = new MessageTemplate(item.headers.flat(), item.body)
@@ -334,14 +349,16 @@ export class InboxDelivery {
     return this.#epoch
   }
 
-  /** Among offsets that one subscription has settled, those that no other one still waits for or has open. */
-  #settledOf(subscription: QueueSubscription, offsets: readonly number[]): number[] {
-    return offsets.filter(offset => !this.#kept?.has(offset) && !this.#isWantedBeside(subscription, offset))
+  /** Among offsets that one subscription is done with, those that no other one still waits for or has open. */
+  #settledOf(holder: Holder, offsets: readonly number[]): number[] {
+    return offsets.filter(offset => !this.#kept?.has(offset) && !this.#isWantedBeside(holder, offset))
   }
 
-  #isWantedBeside(subscription: QueueSubscription, offset: number): boolean {
+  #isWantedBeside(holder: Holder, offset: number): boolean {
     for (const each of this.#subscriptions) {
-      if (each === subscription || each.queue !== subscription.queue) continue
+      if (each === holder || each.queue !== holder.queue) continue
+      // One that came after it got the message again, or would.
+      if (!(holder instanceof QueueSubscription) && !holder.beside.includes(each)) continue
       if (each.hasOpen(offset) || each.cursor < offset) return true
     }
     return false

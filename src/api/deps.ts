@@ -59,6 +59,8 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly publicUrl: () => string
   /** The app's own URL scheme, such as `callsign`. */
   readonly deepLinkScheme: string
+  /** Those of push services that browsers may be pushed to by. */
+  readonly webPushHosts: readonly string[]
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
   /** Undefined where no rate counts, in development. */

@@ -1,4 +1,4 @@
-/** What a text leads to that was scanned, opened or pasted: a contact's link, or a user by id. `test/vectors/contact-scans.json` has examples. */
+/** Reads a text that was scanned, opened or pasted: a contact's link, or a user by id. `test/vectors/contact-scans.json` has examples. */
 
 /** The token of a contact's link, and its fragment, which no server has seen; empty without one. */
 export interface ContactLink {

@@ -594,7 +594,7 @@ export interface DevicePushLostEvent {
   readonly name: string
   readonly platform: string
   /** What another device has sent as its own. */
-  readonly tokens: readonly ('apnsToken' | 'apnsVoipToken' | 'fcmToken')[]
+  readonly tokens: readonly ('apnsToken' | 'apnsVoipToken' | 'fcmToken' | 'webPush')[]
 }
 
 /** A device of this user was removed. */
@@ -761,6 +761,10 @@ export interface GetMetaReply {
   readonly limits: Readonly<Record<string, number>>
   /** What this server can do, by name. */
   readonly features: Readonly<Record<string, unknown>>
+  readonly webPush?: {
+    /** The `applicationServerKey` that browsers subscribe with: base64url of 65 octets. */
+    readonly publicKey: string
+  }
   /** `email`, `phone`, and names of identity providers. */
   readonly loginMethods: readonly string[]
   /** Older clients are refused with CLIENT_TOO_OLD. */
@@ -1487,6 +1491,19 @@ export interface PushTokens {
   readonly bundleId?: string
   /** Registration token of Firebase Cloud Messaging. */
   readonly fcmToken?: string
+  /** A `PushSubscription` of a browser, as its `toJSON` has it. */
+  readonly webPush?: {
+    /** Empty: the subscription is taken back. */
+    readonly endpoint: string
+    readonly keys?: {
+      /** Base64url of the browser's P-256 point, 65 octets. */
+      readonly p256dh: string
+      /** Base64url of 16 octets. */
+      readonly auth: string
+    }
+    /** Ignored. */
+    readonly expirationTime?: number
+  }
   /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. Empty: sealed no more. */
   readonly pushKey?: string
 }
@@ -1704,6 +1721,8 @@ export interface ResolveShareTokenRequest {
 export interface RingingCommand {
   /** The invitation's. */
   readonly eventId?: string
+  /** Whether Google lowered the priority of the push that rang. It is counted. */
+  readonly wasLowered?: boolean
 }
 
 export type SendKeysReply = object
@@ -2610,6 +2629,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     serverTime: '',
     limits: { '*': 0 },
     features: { '*': '~' },
+    'webPush?': { publicKey: '' },
     loginMethods: [''],
     'minClientVersion?': '',
     'ws?': '',

@@ -6,12 +6,12 @@
 import type { Device, TokenVerdict } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Notice } from '../domain/messages/notice.ts'
-import type { OutboxMessage } from '../domain/messages/outbox-message.ts'
+import type { OutboxMessage, PushProvider } from '../domain/messages/outbox-message.ts'
 import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
-import type { FcmPush, FcmSender } from './fcm.ts'
-import { finishedApnsPush, finishedFcmPush } from './finished-push.ts'
+import { type FcmPush, type FcmSender, finishedFcmPush } from './fcm.ts'
+import { finishedApnsPush } from './finished-push.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
 import type { DeliveryOutcome, Skipped } from './outcome.ts'
@@ -20,12 +20,15 @@ import { pushContentOf } from './push-content.ts'
 import { ALERT_AFTER_MS, type Tried, tryTwice, type Wait } from './ring.ts'
 import type { SmsSender } from './sms.ts'
 import { chooseLanguage, type Language } from './texts.ts'
+import type { WebPush, WebPushSender } from './web-push.ts'
+import { webPushOf } from './web-push-content.ts'
 
 export interface Senders {
   readonly mail?: Pick<MailSender, 'send'>
   readonly sms?: Pick<SmsSender, 'send'>
   readonly apns?: Pick<ApnsSender, 'send'>
   readonly fcm?: Pick<FcmSender, 'send'>
+  readonly webPush?: Pick<WebPushSender, 'send'>
   /** Has Apple forget a consent. */
   readonly apple?: {
     revoke(refreshToken: string, clientId: string): Promise<'revoked' | 'retry' | 'refused'>
@@ -77,7 +80,7 @@ export type Rendered =
       readonly kind: string
       readonly userId: UserId
       readonly deviceId: DeviceId
-      readonly provider: 'apns' | 'fcm'
+      readonly provider: PushProvider
       readonly headers: Readonly<Record<string, string>>
       readonly payload: object
     }
@@ -88,6 +91,7 @@ export type CheckedMessage = Required<Extract<OutboxMessage, { channel: 'mail' |
 type Prepared = { readonly device: Device; readonly kind: string } & (
   | { readonly provider: 'apns'; readonly push: ApnsPush }
   | { readonly provider: 'fcm'; readonly push: FcmPush }
+  | { readonly provider: 'webpush'; readonly push: WebPush }
 )
 
 type PushMessage = Extract<OutboxMessage, { readonly channel: 'push' }>
@@ -193,7 +197,9 @@ export class Delivery {
     const apns = apnsPushOf(device, contentPush, this.#deps.bundleId)
     if (apns !== undefined) return { device, kind, provider: 'apns', push: apns }
     const fcm = fcmPushOf(device, contentPush, this.#deps.nowMs())
-    return fcm && { device, kind, provider: 'fcm', push: fcm }
+    if (fcm !== undefined) return { device, kind, provider: 'fcm', push: fcm }
+    const web = webPushOf(device, contentPush, this.#deps.letters, this.#deps.nowMs())
+    return web && { device, kind, provider: 'webpush', push: web }
   }
 
   /** The device, unless it is removed or its news is stale: no phone rings for a call that has ended. */
@@ -204,19 +210,19 @@ export class Delivery {
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
     const device = deviceOf(userId, deviceId, notice.kind)
     const push = device?.push ?? lastTokens
-    if (device === undefined || push === undefined) return device
+    const isByAlert = this.#byAlert.has(message)
+    if (device === undefined || push === undefined || (push === device.push && !isByAlert)) return device
     const { apnsVoipToken: _, ...withoutVoip } = push
-    return { ...device, push: this.#byAlert.has(message) ? withoutVoip : push }
+    return { ...device, push: isByAlert ? withoutVoip : push }
   }
 
   async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {
     const { userId, deviceId } = message
     const { device, kind, provider, push } = prepared
-    const { senders, judgeToken, setApnsEnvironment, onRendered, onRingTaken, nowMs } = this.#deps
+    const { judgeToken, setApnsEnvironment, onRendered, onRingTaken, nowMs } = this.#deps
     onRendered?.({ channel: 'push', kind, userId, deviceId, provider, ...shownOf(prepared) })
     const sentAtMs = nowMs()
-    const sending = provider === 'apns' ? senders.apns?.send(push) : senders.fcm?.send(push)
-    const outcome = (await sending) ?? SENT
+    const outcome = (await this.#sending(prepared)) ?? SENT
     const { notice } = message
     if (notice.kind === 'call_invitation' && outcome.kind === 'sent') onRingTaken(notice.callId, userId)
     const verdict = VERDICTS[outcome.kind]
@@ -225,13 +231,27 @@ export class Delivery {
       const name = tokenNameOf(prepared)
       // Most pushes are taken, and most tokens are not in doubt.
       const isNews = verdict !== 'good' || device.push?.doubtedAtMs?.[name] !== undefined
-      if (isNews) await judgeToken(userId, deviceId, { name, token: push.token, verdict, atMs })
+      const token = provider === 'webpush' ? push.subscription.endpoint : push.token
+      if (isNews) await judgeToken(userId, deviceId, { name, token, verdict, atMs })
     }
     const isMoved = provider === 'apns' && outcome.kind === 'sent' && outcome.environment !== push.environment
     if (isMoved && outcome.environment !== undefined) {
       await setApnsEnvironment(userId, deviceId, outcome.environment)
     }
     return outcome
+  }
+
+  /** Undefined without a sender. */
+  #sending({ provider, push }: Prepared): Promise<DeliveryOutcome> | undefined {
+    const { apns, fcm, webPush } = this.#deps.senders
+    switch (provider) {
+      case 'apns':
+        return apns?.send(push)
+      case 'fcm':
+        return fcm?.send(push)
+      case 'webpush':
+        return webPush?.send(push)
+    }
   }
 
   async #revoke({
@@ -252,6 +272,7 @@ function isChecked(message: OutboxMessage): message is CheckedMessage {
 
 function tokenNameOf(prepared: Prepared): TokenVerdict['name'] {
   if (prepared.provider === 'fcm') return 'fcmToken'
+  if (prepared.provider === 'webpush') return 'webPush'
   return prepared.push.pushType === 'voip' ? 'apnsVoipToken' : 'apnsToken'
 }
 
@@ -262,6 +283,10 @@ function shownOf({ provider, push }: Prepared): {
   if (provider === 'apns') {
     const finished = finishedApnsPush(push)
     return { headers: apnsHeaders(finished), payload: finished.payload }
+  }
+  if (provider === 'webpush') {
+    const { urgency, ttlSeconds, topic, payload } = push
+    return { headers: { urgency, ttl: `${ttlSeconds}`, ...(topic === undefined ? {} : { topic }) }, payload }
   }
   const { token: _, isUrgent: __, priority, ttlSeconds, ...payload } = finishedFcmPush(push)
   return { headers: { priority, ttl: `${ttlSeconds}s` }, payload }

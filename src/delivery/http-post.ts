@@ -5,11 +5,12 @@
 
 import { request as beginHttp, Agent as HttpAgent, type IncomingMessage } from 'node:http'
 import { request as beginHttps, Agent as HttpsAgent } from 'node:https'
+import { NotPublicError } from './public-lookup.ts'
 
 export interface HttpPost {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Uint8Array
   /** From the first byte to the last one of the answer. */
   readonly timeoutMs: number
   /** A longer answer is cut there. */
@@ -19,6 +20,8 @@ export interface HttpPost {
    * it.
    */
   readonly keepsConnection?: boolean
+  /** Opens and keeps the connections instead. */
+  readonly agent?: HttpsAgent
   /** PEM of the authorities to trust in place of the machine's. */
   readonly ca?: string | undefined
 }
@@ -33,19 +36,20 @@ export type PostResult =
       readonly isWhole: boolean
       readonly retryAfterMs?: number
     }
-  | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' }
+  | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' | 'address-not-public' }
 
 /** Never rejects. */
 export function post(asked: HttpPost): Promise<PostResult> {
   const { url, headers, body, timeoutMs, answerBytesMax, ca, keepsConnection = false } = asked
   return new Promise(resolve => {
     const signal = AbortSignal.timeout(timeoutMs)
-    const fail = () => resolve({ kind: 'failed', reason: signal.aborted ? 'timeout' : 'network' })
+    const fail = (error?: unknown) =>
+      resolve({ kind: 'failed', reason: signal.aborted ? 'timeout' : failureOf(error) })
     try {
-      const length = Buffer.byteLength(body)
+      const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length
       const isTls = url.startsWith('https:')
       const begin = isTls ? beginHttps : beginHttp
-      const agent = keepsConnection && (isTls ? HTTPS : HTTP)
+      const agent = asked.agent ?? (keepsConnection && (isTls ? HTTPS : HTTP))
       const sent = { ...headers, 'content-length': length }
       const options = { method: 'POST', headers: sent, agent, signal, ...(ca === undefined ? {} : { ca }) }
       const request = begin(url, options, answer => {
@@ -58,10 +62,14 @@ export function post(asked: HttpPost): Promise<PostResult> {
       })
       request.on('error', fail)
       request.end(body)
-    } catch {
-      fail()
+    } catch (error) {
+      fail(error)
     }
   })
+}
+
+function failureOf(error: unknown): 'network' | 'address-not-public' {
+  return error instanceof NotPublicError ? 'address-not-public' : 'network'
 }
 
 /**

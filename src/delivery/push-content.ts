@@ -235,7 +235,7 @@ function deviceAlertOf(
 }
 
 function callOf(notice: Omit<OverNotice<unknown>, 'kind'>) {
-  return { ...callerOf(notice), isVideo: notice.isVideo }
+  return { isVideo: notice.isVideo, ...callerOf(notice) }
 }
 
 function callerOf({ callerId, callerName, displayName, alias, isContact }: ShownCaller) {
@@ -249,14 +249,18 @@ function wordsOf(type: 'call_invitation' | 'missed_call', { isContact }: ShownCa
 }
 
 /** Common to all call pushes: lets the device see that the push is for it, new to it, and in time. */
-function envelopeOf(notice: Notice, { deviceId, expiresAtMs }: Addressee) {
-  return { ...eventOf(notice), deviceId: `${deviceId}`, expiresAt: timeText(expiresAtMs) }
+function envelopeOf({ eventId, sentAtMs }: Notice, { deviceId, expiresAtMs }: Addressee) {
+  return { eventId, sentAt: sentAtMs, deviceId: `${deviceId}`, expiresAt: timeText(expiresAtMs) }
 }
 
 function eventOf({ eventId, sentAtMs }: Notice) {
   return { eventId, sentAt: sentAtMs }
 }
 
+/** Devices that are told the same have the same times. */
+let lastTime = { atMs: 0, text: '1970-01-01T00:00:00.000Z' }
+
 function timeText(atMs: number): string {
-  return new Date(atMs).toISOString()
+  if (lastTime.atMs !== atMs) lastTime = { atMs, text: new Date(atMs).toISOString() }
+  return lastTime.text
 }

@@ -1,4 +1,4 @@
-/** The thread of `sending-thread.ts`: sends the pushes of each message, and posts the outcomes of a turn together. */
+/** The thread of `sending-thread.ts`: sends the pushes of each message, and posts outcomes that come within some milliseconds together. */
 
 import assert from 'node:assert'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -23,7 +23,7 @@ port.on('message', (text: string) => {
 })
 
 function note(id: number, outcome: DeliveryOutcome): void {
-  if (answered.length === 0) setImmediate(postAnswers)
+  if (answered.length === 0) setTimeout(postAnswers, TOGETHER_MS)
   answered.push([id, outcome])
 }
 
@@ -32,5 +32,7 @@ function postAnswers(): void {
   answered = []
 }
 
+/** Each message takes time of the main thread, and no push waits for the outcome of another. */
+const TOGETHER_MS = 5
 /** A fault of ours; other pushes may get through. */
 const FAILED: DeliveryOutcome = { kind: 'retry', reason: 'failed', isOfMessage: true }

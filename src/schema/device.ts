@@ -49,6 +49,24 @@ const SentPushTokens = Type.Object(
         description: 'Registration token of Firebase Cloud Messaging',
       }),
     ),
+    webPush: Type.Optional(
+      Type.Object(
+        {
+          endpoint: Type.String({ maxLength: 1024, description: 'Empty: the subscription is taken back' }),
+          keys: Type.Optional(
+            Type.Object({
+              p256dh: Type.String({
+                pattern: '^[A-Za-z0-9_-]{87}$',
+                description: "Base64url of the browser's P-256 point, 65 octets",
+              }),
+              auth: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'Base64url of 16 octets' }),
+            }),
+          ),
+          expirationTime: Type.Optional(Type.Number({ description: 'Ignored' })),
+        },
+        { description: 'A `PushSubscription` of a browser, as its `toJSON` has it' },
+      ),
+    ),
     pushKey: Type.Optional(
       Type.String({
         pattern: PUSH_KEY_PATTERN,

@@ -8,6 +8,13 @@ export const MetaReply = Type.Object({
   serverTime: Time,
   limits: Type.Record(Type.String(), Type.Integer(), { description: 'Bounds by name; names are added' }),
   features: Type.Record(Type.String(), Type.Unknown(), { description: 'What this server can do, by name' }),
+  webPush: Type.Optional(
+    Type.Object({
+      publicKey: Type.String({
+        description: 'The `applicationServerKey` that browsers subscribe with: base64url of 65 octets',
+      }),
+    }),
+  ),
   loginMethods: Type.Array(Type.String(), {
     description: '`email`, `phone`, and names of identity providers',
   }),

@@ -123,7 +123,7 @@ export const PERSONAL_EVENTS = {
       deviceId: { ...Uint64Text, description: 'The device that is pushed to no more' },
       name: Type.String(),
       platform: Type.String(),
-      tokens: Type.Array(oneOf(['apnsToken', 'apnsVoipToken', 'fcmToken']), {
+      tokens: Type.Array(oneOf(['apnsToken', 'apnsVoipToken', 'fcmToken', 'webPush']), {
         description: 'What another device has sent as its own',
       }),
     },

@@ -10,6 +10,7 @@ import { OPERATIONS } from '../api/operations.ts'
 import type { Admission } from '../api/table/admission.ts'
 import { requestReader } from '../api/table/shown-requests.ts'
 import { chooseLanguage } from '../delivery/texts.ts'
+import { vapidPublicKey } from '../delivery/vapid-key.ts'
 import { clientRequirement } from '../domain/client-version.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { messageOf } from '../errors.ts'
@@ -34,6 +35,7 @@ import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
 import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
+import { vapidKeyOf } from './settings/web-push-settings.ts'
 import type { Signalling } from './signalling.ts'
 import type { StartedApplication } from './writer/application.ts'
 
@@ -66,6 +68,7 @@ export function publicRoutes(
 ): readonly HttpRoute[] {
   const { vkey, vrfPublicKey } = maker
   const { lookupsNeedToken } = config.application
+  const vapidKey = vapidKeyOf(config.application, config.isDevelopment, keys.secret)
   const lookups = publicKeyRoutes(published, vrf)
   return [
     ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
@@ -73,6 +76,7 @@ export function publicRoutes(
       nowMs: world.nowMs,
       publicUrl,
       features,
+      webPushKey: vapidKey && vapidPublicKey(vapidKey),
       loginMethods,
       minClientVersions: config.http.minClientVersions,
       log: {

@@ -65,7 +65,7 @@ export interface SignallingDeps {
   readonly idsAs: IdForm
   /** See `Admit`. */
   readonly admit?: Admit | undefined
-  /** Of refusals, for clients that ask for none. */
+  /** The language of refusals for clients that ask for none. */
   readonly language: Language
   readonly version: string
   readonly monotonicMs: () => number

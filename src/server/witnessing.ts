@@ -79,7 +79,11 @@ const LEVELS = {
   'witness-conflict': 'error',
   'witness-round-failed': 'error',
 } as const
-const NO_ANSWER = { timeout: 'no answer in time', network: 'can’t be reached' } as const
+const NO_ANSWER = {
+  timeout: 'no answer in time',
+  network: 'can’t be reached',
+  'address-not-public': 'is not at a public address',
+} as const
 /** A line, or three of the largest signatures. */
 const ANSWER_BYTES_MAX = 10_240
 const BEAT_MS = 15_000

@@ -19,7 +19,8 @@ export interface HeartBeat {
 
 /**
  * Agrees with the `heart-beat` header of a CONNECT, `cx,cy` in milliseconds; without one the client neither sends nor
- * wants beats. Throws a `FrameRefusal` unless it is two numbers without sign, blank or leading zero. 1.0 ignores it.
+ * wants beats. Throws a `FrameRefusal` unless it is two numbers without sign or leading zero. 1.0 ignores it.
+ * Choice: one blank may follow the comma, since some clients write it.
  * Choice: `offerMs` is what we offer in both directions, within the limits of `limits.ts`. We beat at least every
  * `HEART_BEAT_MS_MAX`, which is more often than a client may ask for. A client that offers rarer beats than that is
  * asked for none: the server could not wait for them, and cutting the client sooner would break the agreement.
@@ -61,7 +62,7 @@ function parseHeartBeat(header: string): [number, number] {
 }
 
 /** Nine digits are eleven days; above that no number is meant. */
-const HEART_BEAT = /^(0|[1-9][0-9]{0,8}),(0|[1-9][0-9]{0,8})$/
+const HEART_BEAT = /^(0|[1-9][0-9]{0,8}), ?(0|[1-9][0-9]{0,8})$/
 /** Between stompjs (2) and Spring (3); the second is for a timer that runs late on either side. */
 const SILENT_PERIODS_MAX = 2.5
 const SILENCE_GRACE_MS = 1_000

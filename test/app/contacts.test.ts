@@ -21,7 +21,7 @@ type Scan = { readonly name: string; readonly text: string } & (
   | { readonly kind: 'invalid' }
 )
 
-/** Opens a text for a user whose server answers all. Gives what was opened, the requests, and the fragments. */
+/** Opens a text for a user whose server answers all. Gives the result, the requests, and the fragments. */
 function opener() {
   const [asked, fragments]: [unknown[], string[]] = [[], []]
   const request = async (operation: string, body: unknown) => {

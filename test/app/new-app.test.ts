@@ -45,8 +45,9 @@ t.test('two people call each other with the app', { skip: skipWithoutChromium },
   // As Vite does, which the project does not have.
   await build({
     absWorkingDir: app,
-    entryPoints: ['src/main.ts'],
-    outfile: join(app, 'main.js'),
+    entryPoints: { main: 'src/main.ts', 'service-worker': 'service-worker.js' },
+    outdir: app,
+    allowOverwrite: true,
     bundle: true,
     format: 'esm',
     logLevel: 'silent',
@@ -55,6 +56,7 @@ t.test('two people call each other with the app', { skip: skipWithoutChromium },
   const files: Record<string, [type: string, text: string]> = {
     '/': ['text/html', html],
     '/main.js': ['text/javascript', readFileSync(join(app, 'main.js'), 'utf8')],
+    '/service-worker.js': ['text/javascript', readFileSync(join(app, 'service-worker.js'), 'utf8')],
     '/src/style.css': ['text/css', readFileSync(join(app, 'src/style.css'), 'utf8')],
   }
   const web = createServer(({ url = '' }, answer) => {
@@ -103,6 +105,14 @@ t.test('two people call each other with the app', { skip: skipWithoutChromium },
   await ann.getByText(anns!).waitFor()
   await bob.getByRole('button', { name: 'Hang up' }).click()
   await ann.getByText('The call has ended: hangup.').waitFor()
+
+  // The browser of the tests shows no notifications.
+  await ann.getByRole('button', { name: 'Ring me when this page is closed' }).click()
+  await ann.getByText('does not let this page show notifications').waitFor()
+  t.match(
+    await ann.evaluate('navigator.serviceWorker.ready.then(({ active }) => active.scriptURL)'),
+    'service-worker.js',
+  )
 
   const devtools = await ann.context().newCDPSession(ann)
   await devtools.send('WebAuthn.enable')

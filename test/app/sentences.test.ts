@@ -34,7 +34,7 @@ function sentenceIn(language: string, code: string, members = {}): string {
   return new CallsignError(code, 'for developers', { members }).sentence
 }
 
-t.test('each code has its sentence in each language, and the others share one', async t => {
+t.test('each code has its sentence in each language, and unknown codes share one', async t => {
   for (const { codes, ...inThree } of [...sentences, { codes: ['INTERNAL', 'ANSWER_INVALID'], ...other }]) {
     for (const code of codes) {
       for (const [language, sentence] of Object.entries(inThree)) {

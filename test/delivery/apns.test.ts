@@ -330,7 +330,7 @@ for (const reason of ['ExpiredProviderToken', 'InvalidProviderToken']) {
   )
 }
 
-t.test('pushes whose token is refused together share one new token', async t => {
+t.test('pushes that are refused together share one new token', async t => {
   const apns = await start(t)
   const sender = senderTo(t, apns)
   await sender.send(pushOf())

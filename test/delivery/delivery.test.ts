@@ -163,7 +163,7 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
   t.same(missed.pushed, ['a1'], 'that it was missed is told after it')
 })
 
-t.test('a ring that was taken is told, and neither one that was not nor other news of the call', async t => {
+t.test('only a ring that was taken is reported, and no other news of the call', async t => {
   const refused = { kind: 'refused', reason: 'BadTopic' } as const
   const retry = { kind: 'retry', reason: 'InvalidProviderToken', isOfAccount: true } as const
   const { tell, taken } = open({ outcomes: [refused, refused, retry, retry] })

@@ -59,7 +59,7 @@ const IPHONE: PushTokens = {
 }
 const PIXEL: PushTokens = { fcmToken: GOOGLES, registeredAtMs: { fcmToken: 1 } }
 
-/** A row of the table: its first cell says what is played, the others what has to come of it. */
+/** A row of the table: the case in its first cell, and the expected results in the rest. */
 interface Row {
   readonly answer: string
   readonly ring: string
@@ -68,7 +68,7 @@ interface Row {
   readonly seen: string
 }
 
-/** What the device's provider does to the ring. */
+/** The provider's answers to the ring. */
 interface Scenario {
   readonly push: PushTokens
   /** For the pushes of this ring, in order; later ones are taken. */
@@ -149,7 +149,7 @@ function tablesOf(page: string): [readonly Row[], readonly Row[]] {
   const heads = rows.flatMap((cells, at) => (cells[1]?.startsWith('Then') ? [at] : []))
   const read = (cells: readonly string[]): Row => {
     const [answer = '', ring = '', token = '', next = '', seen = ''] = cells
-    // Words that explain, of which nothing is seen here.
+    // Words that explain, and leave nothing to compare.
     return { answer, ring: ring.replace(/, by a new (?:provider|access) token/, ''), token, next, seen }
   }
   return [rows.slice(heads[0]! + 1, heads[1]).map(read), rows.slice(heads[1]! + 1).map(read)]

@@ -1,4 +1,4 @@
-/** The development client reads QR codes: from a picture, and by the camera, which a drawn picture stands for. */
+/** The development client reads QR codes: from a picture, and by the camera, here a drawn picture. */
 
 import type { Browser, Page } from 'playwright-core'
 import { encodeQR } from 'qr'
@@ -9,7 +9,7 @@ import { button, newTab, openHouse, widthsOf } from '../support/client-page.ts'
 const browser = (await openBrowser(t)) as Browser
 const OTHERS = 'I have somebody else’s link or code'
 
-/** A camera whose picture is `showCode`’s text as a QR code, small and turned, and grey before; `isCameraOn` says whether it is used. */
+/** A camera that shows `showCode`’s text as a QR code, small and turned, and grey before; `isCameraOn` says whether it is used. */
 const CAMERA = `
   const canvas = document.createElement('canvas')
   ;[canvas.width, canvas.height] = [640, 480]

@@ -67,7 +67,7 @@ t.test(
     t.equal(await page.locator('.message figure').count(), await page.locator('.message').count())
     t.equal(
       await page.locator('nav a[href^="#"]').count(),
-      10 + 38,
+      10 + 39,
       'ten channels, and what the server sends',
     )
     t.notMatch(await page.locator('main').innerText(), /undefined|\[object|\$ref/)

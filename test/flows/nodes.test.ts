@@ -5,8 +5,10 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { endStory, friends, startCall } from '../support/call-story.ts'
 import { freePort } from '../support/free-port.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
+import { SocketClient } from '../support/socket-client.ts'
 
 async function nodeSettings(name: string) {
   return { CALLSIGN_NODE_NAME: name, CALLSIGN_NODE_PORT: String(await freePort()) }
@@ -41,6 +43,28 @@ async function eventually<Result>(act: () => Promise<Result>): Promise<Result> {
     }
   }
 }
+
+t.test(
+  'what is acknowledged at a node that follows, after UNSUBSCRIBE, is done with',
+  { skip: skipWithoutPostgres },
+  async t => {
+    const { story, two } = await startTwo(t)
+    const [, bob] = await friends(story)
+    const listen = async () => {
+      const peer = await SocketClient.connect('websocket', two.http, bob.app.accessToken!)
+      await peer.subscribe('/user/queue/contacts', 'q', 'ack:client-individual\n')
+      return peer
+    }
+    const peer = await listen()
+    const request = await peer.message()
+    peer.write('UNSUBSCRIBE\nid:q\n\n\0')
+    peer.write(`ACK\nid:${headerOf(request, 'ack')}\nreceipt:a\n\n\0`)
+    await peer.receipt('a')
+    peer.destroy()
+    t.same(await (await listen()).disconnect(), [])
+    t.equal(await two.end(), 0)
+  },
+)
 
 t.test('a call between two nodes', { skip: skipWithoutPostgres }, async t => {
   const { story, two } = await startTwo(t)

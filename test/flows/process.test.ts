@@ -19,6 +19,7 @@ import { setTimeout } from 'node:timers/promises'
 import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import { vapidPublicKey } from '../../src/delivery/vapid-key.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/nodes.ts'
@@ -58,14 +59,25 @@ t.test('keygen makes the environment that production starts with', async t => {
   t.match(server, { origin, vkey: KT_PUBLIC_KEY, vrfPublicKey: VRF_PUBLIC_KEY })
   const meta = await (await fetch(`${server.http}/app/api/meta`)).json()
   const log = { origin, vkey: KT_PUBLIC_KEY, vrfPublicKey: VRF_PUBLIC_KEY, url: 'https://kt.example.org' }
-  t.match(meta, { apiVersion: 1, limits: { targetsPerLookup: 64 }, features: { log: 'open' }, log })
+  const features = { log: 'open', webPush: true }
+  const webPush = { publicKey: vapidPublicKey(environment.CALLSIGN_VAPID_KEY!) }
+  t.match(meta, { apiVersion: 1, limits: { targetsPerLookup: 64 }, features, webPush, log })
   for (const secret of [
     environment.KT_PRIVATE_KEY,
     environment.VRF_PRIVATE_KEY,
     environment.CALLSIGN_SECRET,
+    environment.CALLSIGN_VAPID_KEY,
   ]) {
     t.notOk(server.stderr().includes(secret!), 'no secret in the log output')
   }
+})
+
+t.test('keygen makes a key for pushes to browsers alone', async t => {
+  const { stdout } = await run(process.execPath, [KEYGEN, '--vapid'])
+  const { CALLSIGN_VAPID_KEY = '', ...others } = parseEnv(stdout)
+  t.same({ ...others }, {})
+  t.ok(vapidPublicKey(CALLSIGN_VAPID_KEY))
+  await t.rejects(run(process.execPath, [KEYGEN, '--vapid', '--origin', 'x']), { code: 2 })
 })
 
 t.test('keygen refuses an origin that no checkpoint can carry', sized(), async t => {

@@ -39,6 +39,10 @@ t.test('another offer is kept within its bounds', async t => {
   t.throws(() => negotiateHeartBeat('1,1', '1.2', 60_001))
 })
 
+t.test('a blank after the comma is read', async t => {
+  t.same(negotiateHeartBeat('4000, 20000', '1.2'), negotiateHeartBeat('4000,20000', '1.2'))
+})
+
 t.test('1.0 has no beats, whatever its header says', async t => {
   for (const header of ['1000,1000', 'abc', undefined]) {
     t.same(negotiateHeartBeat(header, '1.0'), { beatEveryMs: 0, silenceMsMax: 0, header: undefined })
@@ -57,7 +61,9 @@ t.test('a header that is not two numbers is refused', async t => {
     '5,-1',
     '1,2,3',
     ' 1,2',
-    '1, 2',
+    '1 ,2',
+    '1,  2',
+    '1,2 ',
     '1.5,2',
     '01,2',
     '+1,2',

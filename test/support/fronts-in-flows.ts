@@ -69,6 +69,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'client-devices': 'verifies what register-and-verify looks up',
   'client-names': PAGE,
   'client-page': PAGE,
+  'client-push': PAGE,
   'client-passkeys': 'the page asks what passkeys asks',
   'client-trust': PAGE,
   'console-page': PAGE,

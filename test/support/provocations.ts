@@ -341,6 +341,11 @@ const DEVICES: Readonly<Partial<Record<ErrorCode, Story>>> = {
     await registerDevice(whole, await newUser(whole.world), key)
     return registerDevice(whole, user, key)
   }),
+  PUSH_ENDPOINT_REFUSED: userStory(async ({ world, send }, { userId }) => {
+    const { token } = await newSession(world, userId, (await newDevice(world, userId)).deviceId)
+    const body = { webPush: { endpoint: 'https://example.org/push' } }
+    return send('PUT /app/api/devices/current/push', { token, body })
+  }),
   LOG_UNAVAILABLE: userStory(registerDevice, { register: async () => fails('LOG_UNAVAILABLE')() }),
   OVERLOADED: userStory(registerDevice, { register: async () => fails('OVERLOADED')() }),
   DEVICE_LIST_CONFLICT: userStory(async ({ world, send }, { userId, sessionId, token }) => {

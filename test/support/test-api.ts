@@ -41,6 +41,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   language: 'en',
   providers: [],
   deepLinkScheme: 'callsign',
+  webPushHosts: ['push.example'],
   appleAppIds: [],
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },

@@ -9,7 +9,21 @@ import { whenText } from './times.ts'
 import { timeView, type View } from './view-parts.ts'
 
 export function accountView(state: State, app: App): TemplateResult {
-  return html`${passkeysView(state, app)} ${dataView(state, app)}`
+  return html`${closedRingsView(state, app)} ${passkeysView(state, app)} ${dataView(state, app)}`
+}
+
+function closedRingsView({ closedRings, doing }: State, app: App): View {
+  if (closedRings === 'unsupported') return nothing
+  const isOn = closedRings === 'on'
+  const onClick = (event: Event) => {
+    // It changes once the browser has agreed.
+    event.preventDefault()
+    void app.act('closed-rings', () => app.closedRings.turn(!isOn))
+  }
+  return html`<section class="card"><h2>Calls when this page is closed</h2>
+    <label class="switch"><input type="checkbox" role="switch" .checked=${isOn} ?disabled=${doing.has('closed-rings')}
+      @click=${onClick}> Ring me when this page is closed</label>
+    <p class="quiet">You stay signed in in this browser, and it shows who calls.</p></section>`
 }
 
 function passkeysView({ passkeys, passkeysHere, doing }: State, app: App): View {

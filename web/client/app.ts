@@ -12,6 +12,7 @@ import {
 import { developmentPins } from '../../src/app/development.ts'
 import { Account, readPasskeysHere } from './account.ts'
 import { Calls } from './calls.ts'
+import { ClosedRings } from './closed-rings.ts'
 import { Contacts } from './contacts.ts'
 import { browserName, shownName } from './names.ts'
 import { newsOf } from './sentences.ts'
@@ -28,6 +29,7 @@ interface Parts {
   readonly calls: Calls
   readonly sessions: Sessions
   readonly account: Account
+  readonly closedRings: ClosedRings
 }
 
 /** The code that the SDK waits for. */
@@ -65,6 +67,10 @@ export class App {
 
   get account(): Account {
     return this.#signedIn.account
+  }
+
+  get closedRings(): ClosedRings {
+    return this.#signedIn.closedRings
   }
 
   /** By the server's clock: this computer's may be wrong. */
@@ -201,7 +207,9 @@ export class App {
   }
 
   async signOut(): Promise<void> {
-    await this.#signedIn.me.signOut()
+    const { me, closedRings } = this.#signedIn
+    await closedRings.end().catch(error => this.#sayFailure(error))
+    await me.signOut()
     this.#leave()
   }
 
@@ -281,7 +289,7 @@ export class App {
   async #open(): Promise<Parts> {
     if (this.#parts !== undefined) return this.#parts
     const server = location.origin
-    const device = { deviceInfo: { platform: 'web', name: browserName() } }
+    const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
     const { lang: language } = document.documentElement
     const me = new Callsign({ server, pins: await developmentPins(server), storage, device, language })
     const parts = {
@@ -290,6 +298,7 @@ export class App {
       calls: new Calls(me, this.#store),
       sessions: new Sessions(me, this.#store),
       account: new Account(me, this.#store),
+      closedRings: new ClosedRings(me, this.#store),
     }
     this.#parts = parts
     this.#hear(parts)
@@ -308,7 +317,10 @@ export class App {
     me.on('connection', () => this.#onConnection(parts))
     me.on('error', failed)
     me.on('proof-needed', proof => account.ask(proof, this.#identifier))
-    me.on('signed-out', error => this.#leave(this.#state.doing.has('delete') ? undefined : error))
+    me.on('signed-out', error => {
+      void parts.closedRings.end().catch(() => undefined)
+      this.#leave(this.#state.doing.has('delete') ? undefined : error)
+    })
     me.on('keys', event => {
       const news = newsOf(event, me.userId, userId => this.#store.nameOf(userId))
       if (news !== undefined) this.#store.say('bad', news)
@@ -328,9 +340,10 @@ export class App {
       load(() => Promise.all([this.#loadDevices(), sessions.load()]))
     })
     me.on('device_removed', ({ name }) => load(() => this.#onDeviceRemoved(name)))
-    me.on('device_push_lost', ({ name }) =>
-      this.#store.say('bad', `${name} gets no pushes any more: another device took its token.`),
-    )
+    me.on('device_push_lost', ({ deviceId, name }) => {
+      if (deviceId === me.deviceId) parts.closedRings.onLost()
+      this.#store.say('bad', `${name} gets no pushes any more: another device took its token.`)
+    })
     me.on('session_started', event => load(() => sessions.onStarted(event)))
     me.on('session_revoked', () => load(() => sessions.load()))
     me.on('session_ending', ({ endsAt }) =>
@@ -497,13 +510,14 @@ export class App {
   async #load(): Promise<void> {
     await this.#loadDevices()
     if (this.#state.restriction !== undefined) return
-    const { contacts, calls, sessions, account } = this
+    const { contacts, calls, sessions, account, closedRings } = this
     const loads = [
       contacts.load(),
       calls.loadHistory(),
       sessions.load(),
       sessions.loadAsking(),
       account.load(),
+      closedRings.load(),
     ]
     await Promise.all(loads)
   }

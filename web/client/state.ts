@@ -18,6 +18,7 @@ import type {
   User,
   WaitingSignIn,
 } from '../../src/app/app.ts'
+import type { WebPushState } from '../../src/app/push/web-push.ts'
 import { personName } from './names.ts'
 import type { CameraScan } from './scanner.ts'
 import { sentenceOf } from './sentences.ts'
@@ -58,6 +59,8 @@ export interface State {
   /** Whether this page can make and use passkeys: `elsewhere` at the server's domain alone. */
   readonly passkeysHere: 'on' | 'off' | 'elsewhere'
   readonly passkeys: readonly LoginMethod[]
+  /** Whether calls ring when this page is closed. */
+  readonly closedRings: WebPushState
   /** An operation waits for a proof of who the user is. */
   readonly proof: ProofAsked | undefined
   /** Where the user is signed in, the newest first. */
@@ -208,6 +211,7 @@ export const SIGNED_OUT: State = {
   restriction: undefined,
   passkeysHere: 'off',
   passkeys: [],
+  closedRings: 'unsupported',
   proof: undefined,
   sessions: [],
   asking: [],

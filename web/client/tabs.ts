@@ -17,7 +17,7 @@ export function mayKeep(): boolean {
  * would take the session from one another.
  */
 export async function isOwnTab(): Promise<boolean> {
-  const id = sessionStorage.getItem(TAB) ?? (await tabLeftWaiting()) ?? crypto.randomUUID()
+  const id = sessionStorage.getItem(TAB) ?? (await tabLeft()) ?? crypto.randomUUID()
   sessionStorage.setItem(TAB, id)
   return new Promise(resolve => {
     const holdForever = () => {
@@ -35,12 +35,16 @@ export function waitingName(): string {
   return WAITING_PREFIX + sessionStorage.getItem(TAB)
 }
 
-/** A tab that was closed while its sign-in waited: the next one that is opened goes on as that tab. */
-async function tabLeftWaiting(): Promise<string | undefined> {
+/** Where this tab keeps its person, who wants to be rung when it is closed. */
+export function keptName(key: string): string {
+  return `${KEPT_PREFIX}${sessionStorage.getItem(TAB)}.${key}`
+}
+
+/** A tab that was closed while its sign-in waited, or whose person stays: the next one that is opened goes on as that tab. */
+async function tabLeft(): Promise<string | undefined> {
   const { held = [] } = await navigator.locks.query()
   return Object.keys(localStorage)
-    .filter(key => key.startsWith(WAITING_PREFIX))
-    .map(key => key.slice(WAITING_PREFIX.length))
+    .flatMap(key => /^callsign\.(?:waiting|kept)\.([\w-]+)/.exec(key)?.[1] ?? [])
     .find(id => held.every(({ name }) => name !== LOCK_PREFIX + id))
 }
 
@@ -76,5 +80,6 @@ let release: (() => Promise<void>) | undefined
 const TAB = 'callsign.tab'
 const LOCK_PREFIX = 'callsign-tab-'
 const WAITING_PREFIX = 'callsign.waiting.'
+const KEPT_PREFIX = 'callsign.kept.'
 const NAME_PREFIX = 'callsign-name-'
 const LOCK_WAIT_MS = 1_500

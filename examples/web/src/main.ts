@@ -11,13 +11,27 @@ import {
   type ProofNeeded,
   type Question,
 } from 'callsign/app'
+import {
+  renewWebPush,
+  subscribeToWebPush,
+  unsubscribeFromWebPush,
+  type WebPushState,
+} from 'callsign/app/web-push'
 import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'
 
 // The sentences of errors are in the page's language.
 const { lang: language } = document.documentElement
-const me = new Callsign({ server, pins, storage: indexedDbStorage(), language })
+const device = { deviceInfo: { platform: 'web', locale: navigator.language } }
+const me = new Callsign({ server, pins, storage: indexedDbStorage(), device, language })
+/** Shows calls while this page is closed. Undefined where there are none, as without HTTPS. */
+const worker = navigator.serviceWorker
+  // Built it is one script; Vite serves modules, which not every browser takes.
+  ?.register('/service-worker.js')
+  .catch(() => navigator.serviceWorker.register('/service-worker.js', { type: 'module' }))
+  .catch(() => undefined)
+let closedRings: WebPushState = 'off'
 const page = document.querySelector('main')!
 let contacts: readonly Contact[] = []
 let requests: readonly { readonly userId: string; readonly displayName: string }[] = []
@@ -158,6 +172,13 @@ async function load(): Promise<void> {
   draw()
 }
 
+async function setClosedRings(set: typeof subscribeToWebPush): Promise<void> {
+  const registration = await worker
+  closedRings = registration === undefined ? 'unsupported' : await set(me, registration)
+  if (closedRings === 'refused') notice = 'The browser does not let this page show notifications.'
+  drawUnlessTyping()
+}
+
 /** A name that only this person sees; an empty one takes it back. */
 async function rename(contact: Contact): Promise<void> {
   const name = prompt(`Your name for ${contact.displayName}`, contact.alias ?? '')
@@ -286,7 +307,18 @@ function draw(): void {
       notice = 'Next time you sign in without a code.'
     }),
   )
-  const signOut = button('Sign out', () => act(() => me.signOut()))
+  const rings =
+    closedRings === 'on'
+      ? button('Do not ring me when this page is closed', () =>
+          act(() => setClosedRings(unsubscribeFromWebPush)),
+        )
+      : button('Ring me when this page is closed', () => act(() => setClosedRings(subscribeToWebPush)))
+  const signOut = button('Sign out', () =>
+    act(async () => {
+      await setClosedRings(unsubscribeFromWebPush)
+      await me.signOut()
+    }),
+  )
   page.replaceChildren(
     ...parts,
     ...me.calls.map(callView),
@@ -294,7 +326,7 @@ function draw(): void {
     ...(me.restriction === undefined
       ? [...openedViews(), section('People', ...asking, ...people, share, text(link), add)]
       : []),
-    section(me.user?.displayName ?? 'You', text(me.connection), passkey, signOut),
+    section(me.user?.displayName ?? 'You', text(me.connection), passkey, rings, signOut),
   )
 }
 
@@ -323,6 +355,7 @@ for (const type of ['error', 'signed-out'] as const) {
     draw()
   })
 }
+me.on('ready', () => setClosedRings(renewWebPush))
 me.on('proof-needed', proof => askForProof(proof))
 me.on('keys', event => {
   notice = `The devices of a contact have changed, or their keys do not hold (${event.kind}).`

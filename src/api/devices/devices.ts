@@ -3,7 +3,7 @@
  * has to do with.
  */
 
-import type { Static, TObject } from 'typebox'
+import type { Static } from 'typebox'
 import { normalizeLabel } from '../../domain/accounts/display-name.ts'
 import { PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { type Device, type DeviceInfo, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
@@ -49,6 +49,7 @@ import type { DeviceLists } from './device-lists.ts'
 import type { DeviceRegistration, RegistrationCommand } from './device-registration.ts'
 import { assertMayEnd, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
+import { known, pushTokensIn } from './sent-members.ts'
 
 type Deps = Pick<
   ApiDeps,
@@ -64,6 +65,7 @@ type Deps = Pick<
   | 'secrets'
   | 'sessions'
   | 'waitingSignIns'
+  | 'webPushHosts'
 > &
   StepUpDeps & {
     readonly lists: Pick<DeviceLists, 'put'>
@@ -90,17 +92,17 @@ const registerDevice = operationWithBody(RegisterDeviceRequest, {
     'RATE_LIMITED',
     'LOG_UNAVAILABLE',
     'OVERLOADED',
+    'PUSH_ENDPOINT_REFUSED',
   ],
   isIdempotent: true,
   areRepliesOfSession: true,
-  handle: ({ registration, secrets }: Deps, request) =>
-    registration.register(registrationOf(request, secrets), request),
+  handle: (deps: Deps, request) => deps.registration.register(registrationOf(request, deps), request),
 })
 
 /** The request as the domain takes it. Throws `VALIDATION_FAILED` for a key of no known form or another algorithm. */
 function registrationOf(
   request: OperationRequest<Static<typeof RegisterDeviceRequest>, undefined, 'restricted'>,
-  secrets: Deps['secrets'],
+  { secrets, webPushHosts }: Pick<Deps, 'secrets' | 'webPushHosts'>,
 ): RegistrationCommand {
   const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = request.body
   const key = readPublicKey(publicKey, keyAlgorithm)
@@ -114,7 +116,7 @@ function registrationOf(
     keyAlgorithm: key.algorithm,
     ...signingMembers(secrets, sessionId, request.body),
     info: deviceInfo && infoOf(deviceInfo),
-    push: push && known(PutPushRequest, push),
+    push: push && pushTokensIn(push, webPushHosts, '/push'),
     replacesDeviceId: replacesDeviceId as DeviceId | undefined,
   }
 }
@@ -137,20 +139,22 @@ const putPush = operationWithBody(PutPushRequest, {
   summary: 'Renew the push tokens of this device',
   access: 'restricted-device',
   replies: { 204: null },
-  codes: ['DEVICE_NOT_FOUND'],
+  codes: ['DEVICE_NOT_FOUND', 'PUSH_ENDPOINT_REFUSED'],
   handle: (
-    { devices, sessions, notices }: Deps,
+    { devices, sessions, notices, webPushHosts }: Deps,
     { requester: { userId, deviceId, sessionName }, body, nowMs, commit },
-  ) =>
-    commit(change => {
+  ) => {
+    const sent = pushTokensIn(body, webPushHosts)
+    return commit(change => {
       const device = devices.active(change, userId, deviceId)
       if (device === undefined) throw deviceNotFound()
       // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
       assertLasts(sessions.read(change, sessionIdOf(sessionName)))
-      const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
+      const tokens = pushTokensAfter(device.push, sent, nowMs)
       tellPushLosses(change, notices, devices.put(change, userId, withPush(device, tokens)), { userId })
       return { status: 204 }
-    }),
+    })
+  },
 })
 
 export const listDevices = read({
@@ -276,12 +280,6 @@ function itemOf(device: Device, currentId: DeviceId | undefined): object {
     createdAt: timeText(createdAtMs),
     lastSeenAt: timeText(lastSeenAtMs),
   }
-}
-
-/** The members that the schema names: bodies keep others too. */
-function known<Schema extends TObject>({ properties }: Schema, body: Static<Schema>): Static<Schema> {
-  const named = Object.entries(body).filter(([name]) => Object.hasOwn(properties, name))
-  return Object.fromEntries(named) as Static<Schema>
 }
 
 function deviceNotFound(): SignalError {

@@ -26,6 +26,8 @@ export interface MetaDeps {
   /** The address that clients see; known once the server listens. */
   readonly publicUrl: () => string
   readonly features: Features
+  /** The key that browsers subscribe with; undefined where they get no pushes. */
+  readonly webPushKey: string | undefined
   /** `email`, `phone` and names of identity providers. */
   readonly loginMethods: readonly string[]
   /** Such as `ios/1.4.0`. */
@@ -41,7 +43,7 @@ export interface MetaDeps {
 }
 
 export function metaRoute(deps: MetaDeps): HttpRoute {
-  const { nowMs, publicUrl, features, loginMethods, minClientVersions, log } = deps
+  const { nowMs, publicUrl, features, webPushKey, loginMethods, minClientVersions, log } = deps
   const { origin, vkey, vrfPublicKey, witnessPolicy, isFrozen, lookupsNeedToken } = log
   return {
     method: 'GET',
@@ -54,7 +56,13 @@ export function metaRoute(deps: MetaDeps): HttpRoute {
         apiVersion: 1,
         serverTime: timeText(nowMs()),
         limits: LIMITS,
-        features: { ...features, log: isFrozen ? 'frozen' : 'open', lookupsNeedToken },
+        features: {
+          ...features,
+          webPush: webPushKey !== undefined,
+          log: isFrozen ? 'frozen' : 'open',
+          lookupsNeedToken,
+        },
+        ...(webPushKey === undefined ? {} : { webPush: { publicKey: webPushKey } }),
         loginMethods,
         ...(minClientVersions.length === 0 ? {} : { minClientVersion: minClientVersions.join() }),
         ws: '/ws',

@@ -30,7 +30,7 @@ export type PushAction =
       readonly callId: string
       readonly uuid: string
       readonly reason: 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended'
-      /** In place of what was shown while it rang. */
+      /** In place of the ringing. */
       readonly shows: AfterRinging
     }
   /** Shown by the system, or by the app: `type` and members as docs/push.md has them. */

@@ -25,7 +25,7 @@ export interface StompSocketOptions {
   readonly webSocket: WebSocketClass
   readonly url: string
   readonly accessToken: string
-  /** Of refusals; left out or empty: the server's own. */
+  /** The language of refusals; left out or empty: the server's own. */
   readonly language?: string
   /** How often this side sends something, and how often the server is to. */
   readonly heartBeatMs: readonly [out: number, in_: number]

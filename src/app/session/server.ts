@@ -34,7 +34,7 @@ export interface ServerOptions {
   /** `X-Client-Version`, such as `ios/1.4.2 (214)`. */
   readonly clientVersion?: string
   readonly answerWithinMs?: number
-  /** Of codes that the server sends, and of `sentence` in errors, such as `vi-VN`; left out: the browser's. */
+  /** The language of the server's letters and of `sentence` in errors, such as `vi-VN`; left out: the browser's. */
   readonly language?: string
 }
 

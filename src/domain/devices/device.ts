@@ -5,6 +5,7 @@
 
 import type { DeviceId, UserId } from '../ids.ts'
 import type { KeyAlgorithm } from './public-key.ts'
+import type { WebPushSubscription } from './web-push.ts'
 
 export interface DeviceInfo {
   readonly platform: string
@@ -23,6 +24,8 @@ export interface PushTokens {
   readonly apnsEnvironment?: 'production' | 'development'
   readonly bundleId?: string
   readonly fcmToken?: string
+  /** A browser's. Its endpoint is the token. */
+  readonly webPush?: WebPushSubscription
   /** Base64 of 32 octets: what Apple and Google get is sealed with it, so that only the device can read it. */
   readonly pushKey?: string
   /** When the app last sent each token: a provider's word that one is gone counts only if it is newer. */
@@ -35,9 +38,19 @@ export interface PushTokens {
 export type TokenTimes = Readonly<Partial<Record<PushTokenName, number>>>
 
 /** Which of a device's tokens. */
-export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken'
+export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken' | 'webPush'
 
-export const PUSH_TOKEN_NAMES: readonly PushTokenName[] = ['apnsToken', 'apnsVoipToken', 'fcmToken']
+export const PUSH_TOKEN_NAMES: readonly PushTokenName[] = [
+  'apnsToken',
+  'apnsVoipToken',
+  'fcmToken',
+  'webPush',
+]
+
+/** The text by which a provider knows the device. */
+export function tokenOf(push: PushTokens | undefined, name: PushTokenName): string | undefined {
+  return name === 'webPush' ? push?.webPush?.endpoint : push?.[name]
+}
 
 export interface Device {
   readonly deviceId: DeviceId
@@ -170,7 +183,7 @@ export interface TokenVerdict {
   readonly atMs: number
 }
 
-/** Push tokens as a device sends them. An empty text takes the token back. */
+/** Push tokens as a device sends them. An empty text takes the token back, and of a subscription an empty endpoint. */
 export type SentPushTokens = Omit<PushTokens, 'registeredAtMs' | 'doubtedAtMs'>
 
 /**
@@ -182,11 +195,15 @@ export function pushTokensAfter(
   sent: SentPushTokens,
   nowMs: number,
 ): PushTokens | undefined {
-  const given = Object.entries(sent).map(([name, value]) => [name, isHex(name) ? value.toLowerCase() : value])
+  const given = Object.entries(sent).map(([name, value]) => [
+    name,
+    isHex(name) ? `${value}`.toLowerCase() : value,
+  ])
   if (given.length === 0) return before
   const merged = { ...before, ...Object.fromEntries(given) }
   const kept = Object.entries(merged).filter(([, value]) => value !== '')
-  const tokens = Object.fromEntries(kept) as SentPushTokens
+  const { webPush, ...others } = Object.fromEntries(kept) as SentPushTokens
+  const tokens = webPush === undefined || webPush.endpoint === '' ? others : { ...others, webPush }
   const isSent = (name: PushTokenName) => sent[name] !== undefined
   return pushTokensOf(
     tokens,
@@ -209,7 +226,7 @@ export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens 
 export function pushTokensJudged(push: PushTokens, judged: TokenVerdict): PushTokens | undefined {
   const { name, token, verdict, atMs } = judged
   const { [name]: registeredAtMs = 0 } = push.registeredAtMs
-  if (push[name] !== token || registeredAtMs >= atMs) return push
+  if (tokenOf(push, name) !== token || registeredAtMs >= atMs) return push
   const { [name]: doubtedAtMs } = push.doubtedAtMs ?? {}
   const isConfirmed = doubtedAtMs !== undefined && atMs - doubtedAtMs >= DOUBT_MS
   if (verdict === 'gone' || (verdict === 'unknown' && isConfirmed)) return withoutToken(push, name)

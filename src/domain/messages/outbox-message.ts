@@ -71,13 +71,23 @@ export type OutboxMessage =
 /** The ways by which a message leaves. */
 export type Channel = OutboxMessage['channel']
 
-export type PushProvider = 'apns' | 'fcm'
+export type PushProvider = 'apns' | 'fcm' | 'webpush'
 
 /**
- * Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. Rings, and what ends
- * them, have lanes of their own: a ring that waits behind other messages is missed.
+ * Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. Rings and their
+ * ends have lanes of their own: a ring that waits behind other messages is missed.
  */
-export const LANES = ['mail', 'sms', 'apns', 'fcm', 'apple', 'apns-calls', 'fcm-calls'] as const
+export const LANES = [
+  'mail',
+  'sms',
+  'apns',
+  'fcm',
+  'webpush',
+  'apple',
+  'apns-calls',
+  'fcm-calls',
+  'webpush-calls',
+] as const
 
 export type Lane = (typeof LANES)[number]
 

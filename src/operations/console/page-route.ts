@@ -6,7 +6,7 @@ import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 
 /**
  * Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them.
- * `connectTo`: other servers that it may connect to.
+ * `connectTo`: other servers that it may connect to. `workerScope`: the pages that a service worker may have.
  * It counts against nothing: a page loads some ninety modules, and without one of them stays empty, so that the fifth tab
  * of a minute would.
  */
@@ -14,13 +14,18 @@ export function pageRoute(
   path: string,
   contentType: string,
   read: () => string | Uint8Array,
-  { scripts = [], connectTo = [] }: { scripts?: readonly string[]; connectTo?: readonly string[] } = {},
+  {
+    scripts = [],
+    connectTo = [],
+    workerScope,
+  }: { scripts?: readonly string[]; connectTo?: readonly string[]; workerScope?: string | undefined } = {},
 ): HttpRoute {
   const sources = (others: readonly string[]) => ["'self'", ...others].join(' ')
   const policy = [...POLICY, `connect-src ${sources(connectTo)}`, `script-src ${sources(scripts)}`]
   const headers = [
     ['Content-Security-Policy', policy.join('; ')],
     ['Cache-Control', 'no-cache'],
+    ...(workerScope === undefined ? [] : [['Service-Worker-Allowed', workerScope] as const]),
   ] as const
   const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers })
   return { method: 'GET', path, isUncounted: true, handle }

@@ -26,6 +26,8 @@ const PAGES = [
 /** The folders under the built root whose modules pages may load: `#primitives` is the portable one there. */
 const SERVED_FOLDERS = ['web', 'src/app', 'src/client', 'src/log'] as const
 const SERVED_FILES = ['src/back-off.js', 'src/errors.js', 'src/limits.js', 'src/recent.js'] as const
+/** It lies in another folder than its page. */
+const SERVICE_WORKER = 'web/client/service-worker.js'
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -57,7 +59,10 @@ export function pageRoutes(built = BUILT, mediaUrl?: string): readonly HttpRoute
   const names = [...SERVED_FOLDERS.flatMap(folder => filesIn(built, folder)), ...single]
   const files = names.map(name => {
     const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf('.') + 1)]!
-    return pageRoute(`/dev/modules/${name}`, mediaType, () => readFileSync(join(built, name)))
+    const workerScope = name === SERVICE_WORKER ? '/dev/client' : undefined
+    return pageRoute(`/dev/modules/${name}`, mediaType, () => readFileSync(join(built, name)), {
+      workerScope,
+    })
   })
   return [...pages, ...files]
 }

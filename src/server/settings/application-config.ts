@@ -22,8 +22,9 @@ import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
 import { readPasskeySettings } from './passkey-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
+import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting {
+export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -84,6 +85,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       'a bundle id, such as com.example.app',
     ),
     ...fcm(reader),
+    ...readWebPushSettings(reader),
     ...turn(reader),
     ...readJanusSettings(reader),
     providers: providers(reader),

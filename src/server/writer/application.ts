@@ -18,6 +18,7 @@ import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
+import { vapidContactOf, vapidKeyOf } from '../settings/web-push-settings.ts'
 import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
@@ -118,12 +119,16 @@ function openLive(
 
 function open(
   { config, world, logger, metrics, devConsole }: WritingProcess,
-  { store }: OpenedLog,
+  { store, keys }: OpenedLog,
   { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
 ): Application {
   return openApplication({
-    config: config.application,
+    config: {
+      ...config.application,
+      vapidKey: vapidKeyOf(config.application, config.isDevelopment, keys.secret),
+      vapidContact: vapidContactOf(config.application, config.publicUrl),
+    },
     stores,
     authentication,
     isDevelopment: config.isDevelopment,

@@ -18,6 +18,7 @@ import { operationRoutes } from '../../api/table/operation-routes.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../delivery/delivery.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
+import type { PushSettings } from '../../delivery/push-senders.ts'
 import { SendingThread, type ThreadSettings } from '../../delivery/sending-thread.ts'
 import { SmsSender } from '../../delivery/sms.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
@@ -45,6 +46,7 @@ import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
+import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
 
 export interface WriterServing extends Serving {
@@ -115,9 +117,8 @@ function openWrites(serving: WriterServing): Writes {
 type Senders = ReturnType<typeof openSenders>
 
 function openSenders({ config, nowMs, onSendingLost }: WriterServing) {
-  const { apns, fcm } = config
-  const isPushing = apns !== undefined || fcm !== undefined
-  const push = { ...(apns && { apns }), ...(fcm && { fcm }) }
+  const push = pushSettingsOf(config)
+  const isPushing = Object.keys(push).length > 0
   const thread = isPushing ? new SendingThread({ push, onLost: onSendingLost }) : undefined
   const mail = config.mail && new MailSender(config.mail)
   const sms = config.sms && new SmsSender(config.sms)
@@ -133,6 +134,16 @@ function openSenders({ config, nowMs, onSendingLost }: WriterServing) {
     ...(apple && { apple }),
   }
   return { byChannel, apple, close }
+}
+
+function pushSettingsOf(config: ApplicationConfig): PushSettings {
+  const { apns, fcm, vapidKey: privateKey, vapidContact: contact, webPushHosts: hosts } = config
+  const hasWebPush = privateKey !== undefined && contact !== undefined
+  return {
+    ...(apns && { apns }),
+    ...(fcm && { fcm }),
+    ...(hasWebPush && { webPush: { privateKey, contact, hosts } }),
+  }
 }
 
 /** Undefined where no rate counts; its counts end all the same. */
@@ -194,6 +205,7 @@ function operationDeps(
     ...accounts,
     idsAs: config.idsAs,
     deepLinkScheme: config.deepLinkScheme,
+    webPushHosts: config.webPushHosts,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),

@@ -12,7 +12,7 @@ import type {
   PushTokens,
   TokenVerdict,
 } from '../../domain/devices/device.ts'
-import { PUSH_TOKEN_NAMES, pushTokensJudged, withoutToken } from '../../domain/devices/device.ts'
+import { PUSH_TOKEN_NAMES, pushTokensJudged, tokenOf, withoutToken } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../../limits.ts'
@@ -159,7 +159,7 @@ export class DeviceStore {
     change.put(DEVICES, idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
   }
 
-  /** What a provider answered about a token counts, unless the device has sent the token anew since, or another. */
+  /** A provider's answer about a token counts unless the device has sent the token anew since, or another. */
   judgeToken(change: Change, { userId, deviceId }: KeyOwner, judged: TokenVerdict): void {
     const device = this.active(change, userId, deviceId)
     if (device?.push === undefined) return
@@ -201,7 +201,7 @@ export class DeviceStore {
   ): TakenToken[] {
     const taken: TakenToken[] = []
     for (const name of PUSH_TOKEN_NAMES) {
-      const [old, token] = [before?.[name], after?.[name]]
+      const [old, token] = [tokenOf(before, name), tokenOf(after, name)]
       if (old === token) continue
       if (old !== undefined) change.remove(PUSH_TOKENS, tokenKey(name, old))
       if (token === undefined) continue

@@ -6,6 +6,7 @@ import {
   PUSH_TOKEN_NAMES,
   type PushTokenName,
   type PushTokens,
+  tokenOf,
 } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { OF_A_USER } from '../accounts/account-tables.ts'
@@ -29,13 +30,17 @@ const TOKEN_TIMES = object({
   apnsToken: optional(count),
   apnsVoipToken: optional(count),
   fcmToken: optional(count),
+  webPush: optional(count),
 })
+const WEB_PUSH_KEYS = object({ p256dh: text, auth: text })
+const WEB_PUSH = object({ endpoint: text, keys: WEB_PUSH_KEYS })
 const PUSH = object({
   apnsToken: optional(text),
   apnsVoipToken: optional(text),
   apnsEnvironment: optional(oneOf('production', 'development')),
   bundleId: optional(text),
   fcmToken: optional(text),
+  webPush: optional(WEB_PUSH),
   pushKey: optional(text),
   registeredAtMs: TOKEN_TIMES,
   doubtedAtMs: optional(TOKEN_TIMES),
@@ -46,6 +51,10 @@ const PUSH_SHAPES = [
   TOKEN_TIMES.shape('apnsToken', 'apnsVoipToken'),
   PUSH.shape('fcmToken'),
   TOKEN_TIMES.shape('fcmToken'),
+  PUSH.shape('webPush'),
+  WEB_PUSH.shape(),
+  WEB_PUSH_KEYS.shape(),
+  TOKEN_TIMES.shape('webPush'),
 ]
 const INFO = typed<DeviceInfo>(object({ platform: text }))
 const KEY_ALGORITHM = oneOf('P-256', 'RSA-2048')
@@ -211,7 +220,7 @@ export function tokenKey(name: PushTokenName, token: string): Uint8Array {
 
 function tokensOf(push: PushTokens | undefined): (readonly [PushTokenName, string])[] {
   return PUSH_TOKEN_NAMES.flatMap(name => {
-    const token = push?.[name]
+    const token = tokenOf(push, name)
     return token === undefined ? [] : [[name, token] as const]
   })
 }

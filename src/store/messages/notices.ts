@@ -14,6 +14,7 @@ import {
   type NoticeBody,
   type PersonalNoticeBody,
 } from '../../domain/messages/notice.ts'
+import type { PushProvider } from '../../domain/messages/outbox-message.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Restrictions } from '../devices/restrictions.ts'
 import type { Change } from '../engine/store.ts'
@@ -105,7 +106,7 @@ export class Notices {
   ): void {
     const { deviceId, push } = device
     if (push === undefined || expiresAtMs === undefined) return
-    const provider = isOfApple(push) ? 'apns' : 'fcm'
+    const provider = providerOf(push)
     const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
     // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
     const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
@@ -158,8 +159,9 @@ interface Addressee {
 
 type NoticeItem = Extract<InboxItem, { readonly kind: 'notice' }>
 
-function isOfApple({ apnsToken, apnsVoipToken }: PushTokens): boolean {
-  return apnsToken !== undefined || apnsVoipToken !== undefined
+function providerOf({ apnsToken, apnsVoipToken, fcmToken }: PushTokens): PushProvider {
+  if (apnsToken !== undefined || apnsVoipToken !== undefined) return 'apns'
+  return fcmToken === undefined ? 'webpush' : 'fcm'
 }
 
 /** An event that could not be pushed for a day is read in the app. */

@@ -134,6 +134,8 @@ const LANE_BYTES: Record<Lane, number> = {
   fcm: 5,
   'apns-calls': 6,
   'fcm-calls': 7,
+  webpush: 8,
+  'webpush-calls': 9,
 }
 /** The most messages that are sent again after a crash. */
 const ROW_MESSAGES_MAX: Record<Lane, number> = {
@@ -144,6 +146,8 @@ const ROW_MESSAGES_MAX: Record<Lane, number> = {
   apple: 1,
   'apns-calls': 16,
   'fcm-calls': 16,
+  webpush: 16,
+  'webpush-calls': 16,
 }
 /** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17

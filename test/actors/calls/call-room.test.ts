@@ -227,7 +227,7 @@ t.test('a clock that is set neither ends a ring nor prolongs it', async t => {
   }
 })
 
-t.test('a ring whose push Google lowered is counted once it is durable', async t => {
+t.test('a push that Google lowered is counted once its ring is durable', async t => {
   let lowered = 0
   const rooms = openRooms(t, { roomDeps: () => ({ loweredPushes: { inc: () => lowered++ } }) })
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'], 2)) as People

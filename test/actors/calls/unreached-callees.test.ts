@@ -1,4 +1,4 @@
-/** Those in a call hear that a callee can't be reached: when, of whom, and of whom never. */
+/** The topic of a call says that a callee can't be reached: when, and when never. */
 
 import t, { type Test } from 'tap'
 import type { CallId } from '../../../src/domain/ids.ts'
@@ -41,7 +41,7 @@ t.test('a callee without a sign of life for five seconds is unreachable, once', 
   t.equal(rooms.system.figures().timersArmed, 0)
 })
 
-t.test('a callee whose phone rings later is shown as ringing then', async t => {
+t.test('a callee can ring later, and is shown as ringing then', async t => {
   const { rooms, bob, callId, heard } = await called(t)
   await rooms.pass(6_000)
   await rooms.ask(callId, { kind: 'ringing', by: bob.phone })
@@ -77,14 +77,14 @@ t.test('a callee is within reach where a push was taken', async t => {
   t.same(heard(), [])
 })
 
-t.test('a callee whose phone rings is within reach', async t => {
+t.test('a callee who is rung by a phone is within reach', async t => {
   const { rooms, bob, callId, heard } = await called(t)
   await rooms.ask(callId, { kind: 'ringing', by: bob.phone })
   await rooms.pass(10_000)
   t.same(heard(), ['participant_ringing'])
 })
 
-t.test('nobody who has answered is unreachable', async t => {
+t.test('a callee who has answered is not unreachable', async t => {
   const { rooms, bob, callId, heard } = await called(t)
   await rooms.ask(callId, { kind: 'join', by: bob.phone })
   await rooms.pass(10_000)
@@ -110,7 +110,7 @@ t.test('a callee who has blocked the caller is never said to be unreachable', as
   )
 })
 
-t.test('an invitation into a call is told of likewise, each five seconds after its own', async t => {
+t.test('an invitation into a call has five seconds of its own', async t => {
   const { rooms, ann, bob, carol, callId, watch, seenBy, heard } = await called(t)
   await rooms.ask(callId, { kind: 'join', by: bob.phone })
   await watch(callId, bob.phone, 'b')
@@ -162,7 +162,7 @@ t.test('a room that is built anew after a failed write still knows whom it has n
   t.same(heard(), ['participant_unreachable'], 'and nothing of those whom it has not called after all')
 })
 
-t.test('a restart forgets it: nothing is told, and the call goes on', async t => {
+t.test('a restart forgets it, and the call goes on', async t => {
   const { rooms, ann, bob, callId } = await called(t)
   await rooms.pass(2_000)
   const after = await rooms.restart()

@@ -1,61 +1,21 @@
 /** A connection and its device's inbox: acknowledgement, redelivery, resuming; the stories of section F. */
 
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { formatPosition } from '../../../src/domain/messages/inbox-position.ts'
 import { SignalError } from '../../../src/errors.ts'
-import type { MemoryClient } from '../../support/memory-client.ts'
-import type { ClientFrame } from '../../support/naive-client.ts'
-import { headerOf } from '../../support/naive-stomp.ts'
 import {
-  newPerson,
-  openTestActors,
-  type Person,
-  type TestActors,
-  type TestActorsOptions,
-} from '../../support/test-actors.ts'
-
-const QUEUE = '/user/queue/dev.t'
-
-function subscribe(peer: MemoryClient, id: string, ack = 'auto', more = '', destination = QUEUE): void {
-  peer.write(`SUBSCRIBE\nid:${id}\ndestination:${destination}\nack:${ack}\n${more}\n\0`)
-}
-
-function bodies(frames: readonly ClientFrame[]): string[] {
-  return frames.map(frame => frame.body.toString())
-}
-
-function idsOf(frames: readonly ClientFrame[]): string[] {
-  return frames.map(frame => headerOf(frame, 'message-id')!)
-}
-
-function ack(peer: MemoryClient, messageId: string, more = ''): void {
-  peer.write(`ACK\nid:${messageId}\n${more}\n\0`)
-}
-
-/** The device's remaining messages. */
-function waiting(actors: TestActors, { userId, deviceId }: Person): string[] {
-  return actors.database
-    .view(view =>
-      actors.inbox.after(view, userId, deviceId, { offset: 0, limit: 1_000, nowMs: actors.world.nowMs() }),
-    )
-    .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
-}
-
-async function begin(t: Test, queued: readonly string[] = [], options: TestActorsOptions = {}) {
-  const actors = openTestActors(t, options)
-  const person = newPerson()
-  const peer = await actors.connect(person)
-  if (queued.length > 0) await actors.keep(person, 'dev.t', ...queued)
-  return { actors, person, peer }
-}
-
-/** Another connection of the device, after the first one broke. */
-async function reconnect(actors: TestActors, person: Person, peer: MemoryClient): Promise<MemoryClient> {
-  peer.drop()
-  await actors.settle()
-  return actors.connect(person)
-}
+  ack,
+  begin,
+  bodies,
+  idsOf,
+  QUEUE,
+  reconnect,
+  subscribe,
+  waiting,
+} from '../../support/inbox-client.ts'
+import { headerOf } from '../../support/naive-stomp.ts'
+import { newPerson, openTestActors } from '../../support/test-actors.ts'
 
 t.test('F-01: messages in the modes of acknowledgement carry ack, in 1.2', async t => {
   const { actors, peer } = await begin(t, ['a', 'b'])

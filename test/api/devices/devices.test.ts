@@ -42,7 +42,60 @@ t.test('push tokens are renewed one at a time, taken back when empty, and moved 
   t.same(tokensOf(second)?.registeredAtMs, { apnsToken: nowMs + 1_000 }, 'the same token sent anew')
 })
 
-t.test('the key of sealed pushes is kept with the tokens, and given to nobody', async t => {
+const ENDPOINT = 'https://push.example/send/a'
+const P256DH = 'BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU'
+const KEYS = { p256dh: P256DH, auth: 'A'.repeat(22) }
+
+t.test('a browser’s subscription is renewed, taken back and taken over as a token is', async t => {
+  const { api, ann, other, first, second } = await twoDevices(t)
+  const pushOf = (id: string) => activeDevice(api, ann, id)?.push
+  const put = (token: string, webPush: object) =>
+    api.send('PUT /app/api/devices/current/push', { token, body: { webPush } })
+  const nowMs = api.world.nowMs()
+  t.equal((await put(ann.token, { endpoint: ENDPOINT, expirationTime: null, keys: KEYS })).status, 204)
+  const stored = { webPush: { endpoint: ENDPOINT, keys: KEYS }, registeredAtMs: { webPush: nowMs } }
+  t.same(pushOf(first), stored)
+  const keys = { ...KEYS, auth: 'B'.repeat(21).concat('A') }
+  await put(ann.token, { endpoint: ENDPOINT, keys })
+  t.same(pushOf(first)?.webPush?.keys, keys, 'the same endpoint with other keys')
+  await put(other.token, { endpoint: ENDPOINT, keys })
+  t.same([pushOf(first), pushOf(second)?.webPush?.endpoint], [undefined, ENDPOINT])
+  t.same((await put(other.token, { endpoint: '' })).status, 204)
+  t.equal(pushOf(second), undefined)
+})
+
+t.test('a subscription elsewhere, or without keys of its form, is refused', async t => {
+  const { api, ann, first } = await twoDevices(t)
+  const put = (webPush: object) =>
+    api.send('PUT /app/api/devices/current/push', { token: ann.token, body: { webPush } })
+  const refused = [
+    [{ endpoint: 'https://127.0.0.1/x', keys: KEYS }, 'PUSH_ENDPOINT_REFUSED'],
+    [{ endpoint: 'http://push.example/x', keys: KEYS }, 'PUSH_ENDPOINT_REFUSED'],
+    [{ endpoint: 'https://push.example.org/x' }, 'PUSH_ENDPOINT_REFUSED'],
+    [{ endpoint: `${ENDPOINT}${'x'.repeat(1_024)}`, keys: KEYS }, '/webPush/endpoint'],
+    [{ endpoint: ENDPOINT }, '/webPush/keys'],
+    [{ endpoint: ENDPOINT, keys: { ...KEYS, auth: 'A' } }, '/webPush/keys/auth'],
+    [{ endpoint: ENDPOINT, keys: { ...KEYS, p256dh: 'B'.repeat(87) } }, '/webPush/keys/p256dh'],
+    [{ keys: KEYS }, '/webPush/endpoint'],
+  ] as const
+  for (const [webPush, fault] of refused) {
+    const { status, body } = await put(webPush)
+    t.same([status, body.errors?.[0].pointer ?? body.code], [422, fault])
+  }
+  t.equal(activeDevice(api, ann, first)?.push, undefined)
+})
+
+t.test('a registration may bring a subscription, and is judged likewise', async t => {
+  const api = await openTestApi(t, WITH_LOG)
+  const user = await newUser(api.world)
+  const register = (endpoint: string) =>
+    registerDevice(api, user, newKey(), { push: { webPush: { endpoint, keys: KEYS } } })
+  t.match(await register('https://example.org/x'), { status: 422, body: { code: 'PUSH_ENDPOINT_REFUSED' } })
+  const { deviceId } = (await register(ENDPOINT)).body
+  t.equal(activeDevice(api, user, deviceId)?.push?.webPush?.endpoint, ENDPOINT)
+})
+
+t.test('the key of sealed pushes is kept with the tokens, and never given out', async t => {
   const { api, ann, first } = await twoDevices(t)
   const put = (body: object) => api.send('PUT /app/api/devices/current/push', { token: ann.token, body })
   const pushKey = Buffer.alloc(32, 0xfb).toString('base64')

@@ -221,7 +221,7 @@ t.test('a person has two devices: one approves the other, both ring, and the cal
   t.equal(back.fingerprint, call.fingerprint)
 })
 
-t.test('a callee whose app is closed and takes no pushes is unreachable, until it comes back', async t => {
+t.test('a callee with a closed app and no pushes is unreachable, until the app comes back', async t => {
   const [ann, bob] = await newFriends(t)
   const userId = bob!.me.userId!
   await bob!.me.close()

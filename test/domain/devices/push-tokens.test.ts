@@ -20,7 +20,7 @@ function judge(verdict: TokenVerdict['verdict'], atMs: number, push = BOTH, toke
   return pushTokensJudged(push, { name: 'apnsVoipToken', token, verdict, atMs })
 }
 
-t.test('a token that is sent anew has a new time, the others keep theirs', async t => {
+t.test('a token that is sent anew has a new time, and every other token keeps its own', async t => {
   const sent: SentPushTokens = { apnsToken: 'AA', bundleId: 'org.example' }
   t.same(pushTokensAfter(BOTH, sent, 5_000), {
     ...BOTH,

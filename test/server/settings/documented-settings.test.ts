@@ -8,6 +8,7 @@ import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import { generateVapidKey } from '../../../src/delivery/vapid-key.ts'
 import { RATE_NAMES } from '../../../src/domain/rates.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../../src/log/cosignature.ts'
 import { generateKeys } from '../../../src/log/keys.ts'
@@ -92,6 +93,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_APNS_HOST: 'localhost',
   CALLSIGN_APNS_CA: tlsFile('ca.crt'),
   CALLSIGN_FCM_SERVICE_ACCOUNT: JSON.stringify({ client_email: 'a@b', private_key: rsa, project_id: 'p' }),
+  CALLSIGN_VAPID_KEY: generateVapidKey(randomBytes),
   CALLSIGN_SMS_COUNTRIES: 'VN',
   CALLSIGN_LOGIN_CHECK_URL: 'https://check.example.org/sms',
   CALLSIGN_LOGIN_CHECK_CA: tlsFile('ca.crt'),
@@ -250,7 +252,7 @@ const IN_WORDS: Environment = {
   ),
 }
 /** Missing settings leave something out; whose address it is then, tests of push and of Sign in with Apple know. */
-const NO_VALUE = new Set(['none', 'not set', 'Google’s', 'Apple’s'])
+const NO_VALUE = new Set(['none', 'not set', 'Google’s', 'Apple’s', 'the public address'])
 
 t.test('a setting that is missing has its default', async t => {
   for (const row of ROWS.filter(({ usual }) => !NO_VALUE.has(usual))) {

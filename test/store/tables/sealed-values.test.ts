@@ -1,4 +1,4 @@
-/** Sealed values: the same when they are opened, whether they are remembered or not, and by nobody else. */
+/** Sealed values: the same when they are opened, whether they are remembered or not, and by their own secret alone. */
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
@@ -18,10 +18,13 @@ t.test('many values open as what they were, the last ones without being read', t
   for (const [at, value] of all.entries()) t.same(values.open(sealed[at]!), value)
   t.equal(values.open(sealed[999]!), all[999])
   t.not(values.open(sealed[0]!), all[0], 'no more than some are kept')
+  const changed = Uint8Array.from(sealed[999]!)
+  changed[changed.length - 1]! ^= 1
+  t.equal(values.open(changed), undefined, 'a remembered value whose bytes have changed')
   t.end()
 })
 
-t.test('another process with the same secret reads them, nobody else does', t => {
+t.test('another process with the same secret reads them, and none with another secret', t => {
   const sealed = open().seal({ number: 2n ** 64n - 1n })
   t.same(open().open(sealed), { number: 2n ** 64n - 1n })
   t.equal(open(deriveSecrets(Buffer.alloc(32, 8))).open(sealed), undefined)

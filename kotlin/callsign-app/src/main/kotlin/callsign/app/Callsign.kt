@@ -8,6 +8,7 @@ import callsign.app.calls.StartOptions
 import callsign.app.calls.invitationIn
 import callsign.app.calls.readKept
 import callsign.verify.LogKeys
+import java.util.Locale
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
@@ -63,6 +64,8 @@ public sealed interface CallsignEvent {
  * @param keysOf the device's keys, where they are kept elsewhere than in [storage], such as in Android's Keystore.
  * @param device facts about the device and its push token, sent at each start.
  * @param passkeys what makes passkeys and signs by them, such as Android's Credential Manager.
+ * @param sealedPushes with true, pushes are sealed for this device, and neither Apple nor Google can read them; false takes that
+ * back, and null changes nothing.
  */
 public class Callsign(
     private val server: Server,
@@ -72,6 +75,7 @@ public class Callsign(
     private val device: DeviceDetails = DeviceDetails(),
     private val onReset: OnReset = OnReset.ASK,
     private val passkeys: PasskeyAuthenticator? = null,
+    private val sealedPushes: Boolean? = null,
 ) {
     /**
      * @param server such as `https://call.example.org`.
@@ -80,6 +84,8 @@ public class Callsign(
      * one of them. Give two, one of them a spare.
      * @param clientVersion `X-Client-Version`, such as `android/1.4.2 (214)`.
      * @param onReset whether new keys of a contact that nothing known vouches for are asked about; a bot goes on.
+     * @param language the tag of the user's language, such as `vi-VN`, in which errors have their [CallsignException.sentence]; the
+     * phone's where it is left out.
      */
     public constructor(
         server: String,
@@ -92,7 +98,18 @@ public class Callsign(
         onReset: OnReset = OnReset.ASK,
         passkeys: PasskeyAuthenticator? = null,
         tlsPins: List<String> = emptyList(),
-    ) : this(Server(server, http, clientVersion, tlsPins = tlsPins), pins, storage, keysOf, device, onReset, passkeys)
+        language: String = Locale.getDefault().toLanguageTag(),
+        sealedPushes: Boolean? = null,
+    ) : this(
+        Server(server, http, clientVersion, tlsPins = tlsPins, language = language),
+        pins,
+        storage,
+        keysOf,
+        device,
+        onReset,
+        passkeys,
+        sealedPushes,
+    )
 
     /** The parts of one signed-in user. */
     private class Active(
@@ -320,7 +337,17 @@ public class Callsign(
     public suspend fun onPush(members: Map<String, String>, wasLowered: Boolean = false): PushAction = operations.run {
         val begun = resumed() ?: return@run PushAction.Nothing
         begun.connection.connect()
-        if (isOwnStart(members["type"], members["sessionId"])) return@run PushAction.Nothing
+        show(opened(members, begun.device) ?: return@run PushAction.Nothing, wasLowered, begun)
+    }
+
+    /** A push that is not sealed is taken, too: it was on its way when the server got the key. */
+    private suspend fun opened(members: Map<String, String>, device: RegisteredDevice): Map<String, String>? {
+        val sealed = members["sealed"] ?: return members
+        return pushKeyOf(storage, device.userId)?.let { openPush(it, device.deviceId, sealed) }
+    }
+
+    private fun show(members: Map<String, String>, wasLowered: Boolean, begun: Active): PushAction {
+        if (isOwnStart(members["type"], members["sessionId"])) return PushAction.Nothing
         val isSeen = !pushesSeen.add(members["eventId"].orEmpty())
         if (pushesSeen.size > PUSHES_SEEN_MAX) pushesSeen.remove(pushesSeen.first())
         val serverNowMs = if (server.isTimeKnown) server.serverTimeMs() else null
@@ -330,7 +357,7 @@ public class Callsign(
             is PushAction.StopRinging -> begun.calls.onCancelled(action.callId, endingOf(action.reason.wireName))
             else -> Unit
         }
-        action
+        return action
     }
 
     private fun assertActive(): Active = active ?: throw signedOut()
@@ -391,7 +418,7 @@ public class Callsign(
         beginning.withLock { active ?: beginNow(session, isNew) }
 
     private suspend fun beginNow(session: Session, isNew: Boolean = false): Active {
-        val registration = DeviceRegistration(server, session, storage, keysOf)
+        val registration = DeviceRegistration(server, session, storage, keysOf, sealedPushes)
         val known = registration.known()
         // A device that is known can ring without a network, or an answer; a new session has no device before.
         val registering = known?.let { operations.scope.launch { reporting(::report) { registration.register(device) } } }

@@ -4,9 +4,11 @@ import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 /**
- * A failure with a stable [code], as `callsign/app` has them: of the server, or of this side ([LocalCode]). [status] is the HTTP
+ * A failure with a stable [code], as `callsign/app` has them: of the server, or of this side ([LocalCode]). `message` is for
+ * developers, [sentence] for the user. [status] is the HTTP
  * status of a refusal. [members] are those of the server's problem document (RFC 9457), such as `attemptsLeft` or `retryIn`.
  */
 public class CallsignException(
@@ -16,6 +18,9 @@ public class CallsignException(
     public val status: Int? = null,
     public val members: JsonObject = JsonObject(emptyMap()),
 ) : Exception(message, cause) {
+    /** Words for the user, in their language: the server's title, or the SDK's own words in English, Vietnamese or German. */
+    public val sentence: String = sentenceFor(code, titleIn(members), Spoken.language)
+
     /** Codes of failures that no server has named. */
     public object LocalCode {
         /** No server answered in time, or the answer broke off. */
@@ -99,10 +104,15 @@ public class CallsignException(
         /** The server wants the key for a person whom this device has removed: `members.userId`. */
         public const val REMOVAL_IGNORED: String = "REMOVAL_IGNORED"
 
+        /** The text that was scanned, opened or pasted has no link of a contact and no user id. */
+        public const val INVALID_QR: String = "INVALID_QR"
+
         /** A device in the call got no key, since the key log does not prove it now: `members.name`. */
         public const val KEY_LEFT_OUT: String = "KEY_LEFT_OUT"
     }
 }
+
+private fun titleIn(members: JsonObject) = (members["title"] as? JsonPrimitive)?.takeIf { it.isString }?.content
 
 /** Whether the error is a [CallsignException] with one of these codes. */
 internal fun Throwable.hasCode(vararg codes: String): Boolean = this is CallsignException && code in codes

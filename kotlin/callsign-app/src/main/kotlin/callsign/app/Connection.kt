@@ -207,6 +207,7 @@ internal class Connection(
         server.http,
         "${server.prefix}/ws",
         act.token,
+        server.language,
         heartBeatMs,
         ANSWER_WITHIN_MS,
         onConnected = { _, headers ->

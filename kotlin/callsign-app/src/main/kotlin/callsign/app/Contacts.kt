@@ -17,15 +17,33 @@ public data class Page<Item>(public val items: List<Item>, public val nextCursor
 /** What became of a request. By an address it is `SUBMITTED`, also where no user has it. */
 public enum class RequestStatus { PENDING, ACCEPTED, SUBMITTED }
 
-/**
- * The owner of a link. [relation] is how this user knows them already. [isNamed]: the link itself names the person, so that no
- * server can put another one in their place.
- */
-public data class LinkOwner(
-    public val displayName: String,
-    public val relation: String?,
-    public val isNamed: Boolean,
-)
+/** Whom a text leads to: show it, and ask for them only once the user wants it. */
+public sealed interface Opened {
+    /** Asks them to become a contact, or accepts what they have asked. */
+    public suspend fun request(message: String? = null): RequestStatus
+
+    /**
+     * The owner of a link. [relation] is how this user knows them already. [isNamed]: the link itself names the person, so that
+     * no server can put another one in their place.
+     */
+    public class Link internal constructor(
+        public val displayName: String,
+        public val relation: String?,
+        public val isNamed: Boolean,
+        private val ask: suspend (String?) -> RequestStatus,
+    ) : Opened {
+        /** Throws `KEYS_REFUSED` where the link names another user than the server does. */
+        override suspend fun request(message: String?): RequestStatus = ask(message)
+    }
+
+    /** An id says no name: the server is asked about it with [request] alone. */
+    public class User internal constructor(
+        public val userId: ULong,
+        private val ask: suspend (String?) -> RequestStatus,
+    ) : Opened {
+        override suspend fun request(message: String?): RequestStatus = ask(message)
+    }
+}
 
 public class Contacts internal constructor(
     private val session: Session,
@@ -81,13 +99,19 @@ public class Contacts internal constructor(
     }
 
     /**
-     * Whom a link leads to, before they are asked. Throws `MALFORMED` for what is no link, and for a damaged one or one of
-     * another server before it asks for the name.
+     * Whom a text leads to that the user has scanned, opened or pasted: a contact's link anywhere in it, or a user id. Throws
+     * `INVALID_QR` for any other text, and `MALFORMED` for a damaged link or another server's, before it asks for the name.
      */
-    public suspend fun resolve(link: String): LinkOwner = operations.run {
-        val shared = keyLog.openShared(fragmentOf(link))
-        val reply = session.ask("POST", "share-token/resolve", bodyOf(mapOf("token" to tokenOf(link))))
-        LinkOwner(reply.text("displayName").orEmpty(), reply.text("relation"), shared != null)
+    public suspend fun open(text: String): Opened = operations.run {
+        when (val scan = scanIn(text)) {
+            null -> throw CallsignException(LocalCode.INVALID_QR, "The text has no link of a contact and no user id.")
+            is Scan.User -> Opened.User(scan.userId) { request(scan.userId, it) }
+            is Scan.Link -> {
+                val shared = keyLog.openShared(scan.fragment)
+                val reply = session.ask("POST", "share-token/resolve", bodyOf(mapOf("token" to scan.token)))
+                Opened.Link(reply.text("displayName").orEmpty(), reply.text("relation"), shared != null) { requestBy(scan, it) }
+            }
+        }
     }
 
     /** Asks a person to become a contact, or accepts what they have asked. */
@@ -99,11 +123,14 @@ public class Contacts internal constructor(
         statusOf(session.ask("POST", "friend-request", bodyOf(mapOf("email" to email, "message" to message))))
 
     /** The same by a link. One that names another user than the server does is refused with `KEYS_REFUSED`. */
-    public suspend fun requestByLink(link: String, message: String? = null): RequestStatus = operations.run {
-        val person = keyLog.openShared(fragmentOf(link))?.person
+    public suspend fun requestByLink(link: String, message: String? = null): RequestStatus =
+        requestBy(contactLinkIn(link) ?: throw CallsignException("MALFORMED", "That is no link of a contact."), message)
+
+    private suspend fun requestBy(link: Scan.Link, message: String?): RequestStatus = operations.run {
+        val person = keyLog.openShared(link.fragment)?.person
         // Before the server hears of it: an app that ends now still knows whom to expect.
         if (person != null) keyLog.expect(person)
-        val body = bodyOf(mapOf("token" to tokenOf(link), "message" to message))
+        val body = bodyOf(mapOf("token" to link.token, "message" to message))
         val reply = session.ask("POST", "friend-request/by-token", body)
         if (person != null) assertNamed(person, reply)
         statusOf(reply)
@@ -172,18 +199,8 @@ public class Contacts internal constructor(
     private fun statusOf(reply: JsonObject): RequestStatus =
         namedOrNull<RequestStatus>(reply.text("status")) ?: throw answerInvalid()
 
-    /** From a link of any form, or the token by itself. */
-    private fun tokenOf(link: String): String =
-        TOKEN.find(link)?.value ?: throw CallsignException("MALFORMED", "That is no link of a contact.")
-
-    private fun fragmentOf(link: String): String {
-        tokenOf(link)
-        return if ('#' in link) link.substring(link.indexOf('#')) else ""
-    }
-
     private companion object {
         const val PAGE_MAX = 200
         const val PAGES_MAX = 10
-        val TOKEN = Regex("c_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])")
     }
 }

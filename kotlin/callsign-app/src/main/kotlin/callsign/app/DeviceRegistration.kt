@@ -48,6 +48,7 @@ internal class DeviceRegistration(
     private val session: Session,
     private val storage: AppStorage,
     private val keysOf: DeviceKeysOf,
+    private val sealedPushes: Boolean? = null,
 ) {
     /**
      * Registers the keys of the user who is signed in; the same keys again are the same device. Call it at each start and after
@@ -57,7 +58,7 @@ internal class DeviceRegistration(
         val (userId, keys, known) = read()
         // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
         val deviceList = if (known == null) firstListOf(userId, keys) else null
-        val reply = send(keys, details, deviceList)
+        val reply = send(keys, membersOf(details, pushKeyFor(userId)), deviceList)
         val device = RegisteredDevice(userId, reply.needId("deviceId"), reply.needText("publicKeyHash"), keys)
         storage.write(deviceKey(userId), buildJsonObject {
             put("publicKey", JsonPrimitive(keys.publicKey))
@@ -87,13 +88,13 @@ internal class DeviceRegistration(
         return Read(userId, keys, known)
     }
 
-    private suspend fun send(keys: DeviceKeys, details: DeviceDetails, deviceList: String?): JsonObject {
+    private suspend fun send(keys: DeviceKeys, details: Map<String, JsonObject>, deviceList: String?): JsonObject {
         val challenge = session.challenge ?: throw signedOut()
         val members = mapOf(
             "publicKey" to JsonPrimitive(keys.publicKey),
             "signingKey" to JsonPrimitive(keys.signingKey),
             "possession" to JsonPrimitive(encodeBase64(keys.sign(possessionMessage(challenge)))),
-        ) + membersOf(details)
+        ) + details
         if (deviceList == null) return session.ask("POST", "register_device", JsonObject(members))
         return try {
             session.ask("POST", "register_device", JsonObject(members + ("deviceList" to JsonPrimitive(deviceList))))
@@ -104,7 +105,14 @@ internal class DeviceRegistration(
         }
     }
 
-    private fun membersOf(details: DeviceDetails): Map<String, JsonObject> {
+    /** An empty one takes it back; null changes nothing. */
+    private suspend fun pushKeyFor(userId: ULong): String? = when (sealedPushes) {
+        true -> makePushKey(storage, userId)
+        false -> ""
+        null -> null
+    }
+
+    private fun membersOf(details: DeviceDetails, pushKey: String?): Map<String, JsonObject> {
         val info = bodyOf(
             mapOf(
                 "platform" to details.platform,
@@ -115,8 +123,8 @@ internal class DeviceRegistration(
                 "locale" to details.locale,
             ),
         )
-        val push = details.fcmToken?.let { mapOf("push" to bodyOf(mapOf("fcmToken" to it))) }
-        return mapOf("deviceInfo" to info) + push.orEmpty()
+        val push = bodyOf(mapOf("fcmToken" to details.fcmToken, "pushKey" to pushKey))
+        return mapOf("deviceInfo" to info) + if (push.isEmpty()) emptyMap() else mapOf("push" to push)
     }
 
     /**

@@ -3,6 +3,7 @@ package callsign.app
 
 import callsign.app.CallsignException.LocalCode
 import java.io.IOException
+import java.util.Locale
 import java.util.UUID
 import java.util.concurrent.TimeUnit
 import javax.net.ssl.SSLPeerUnverifiedException
@@ -37,6 +38,7 @@ import okhttp3.Response
  * @param nowMs the clock, POSIX time in milliseconds.
  * @param tlsPins `sha256/` and base64 of SHA-256 of a public key. Without one of these keys in the server's chain of certificates
  * nothing is sent to it. None: the phone's authorities alone decide.
+ * @param language the tag of the user's language, such as `vi-VN`, in which errors have their sentences.
  */
 public class Server(
     url: String,
@@ -44,7 +46,12 @@ public class Server(
     private val clientVersion: String? = null,
     internal val nowMs: () -> Long = System::currentTimeMillis,
     tlsPins: List<String> = emptyList(),
+    internal val language: String = Locale.getDefault().toLanguageTag(),
 ) {
+    init {
+        Spoken.language = language
+    }
+
     internal val prefix = url.trimEnd('/')
 
     /** Follows no redirect: codes and tokens are for this server alone. */
@@ -129,6 +136,7 @@ public class Server(
         val request = Request.Builder()
             .url("$prefix/app/api/$operation")
             .method(method, content?.toByteArray()?.toRequestBody(if (body == null) null else JSON))
+            .apply { if (language.isNotEmpty()) header("accept-language", language) }
             .apply { clientVersion?.let { header("x-client-version", it) } }
             .apply { headers.forEach(::header) }
             .build()

@@ -44,6 +44,7 @@ internal class StompSocket(
     http: OkHttpClient,
     url: String,
     private val accessToken: String,
+    private val language: String,
     private val heartBeatMs: HeartBeatMs,
     private val answerWithinMs: Long,
     private val onConnected: (StompSocket, Map<String, String>) -> Unit,
@@ -129,7 +130,7 @@ internal class StompSocket(
                 "host" to request.url.host,
                 "heart-beat" to "${heartBeatMs.outgoing},${heartBeatMs.incoming}",
                 "Authorization" to "Bearer $accessToken",
-            )
+            ) + if (language.isEmpty()) emptyMap() else mapOf("accept-language" to language)
             webSocket.send(formatFrame("CONNECT", headers))
             Unit
         }

@@ -26,7 +26,7 @@ class ConnectionTest {
     private val storage = MemoryAppStorage()
 
     /** Ann's device, which is registered, as one run of her app. */
-    private class Run(session: Session, server: Server, private val onEvent: suspend Run.(JsonObject) -> Unit) {
+    internal class Run(session: Session, server: Server, private val onEvent: suspend Run.(JsonObject) -> Unit) {
         val operations = Operations {}
         val states = MutableStateFlow(ConnectionState.OFF)
         val connections = MutableStateFlow(0)

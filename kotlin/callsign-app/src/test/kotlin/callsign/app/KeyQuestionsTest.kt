@@ -91,9 +91,9 @@ class KeyQuestionsTest {
             fragment.replace("n=A", "n=B"),
             "top",
         )
-        for (each in damaged) assertEquals("MALFORMED", failureOf { ann.contacts.resolve("$url#$each") }.code, each)
+        for (each in damaged) assertEquals("MALFORMED", failureOf { ann.contacts.open("$url#$each") }.code, each)
         assertTrue(asked.none { it.startsWith("share-token") })
-        assertTrue(ann.contacts.resolve(link).isNamed)
+        assertTrue((ann.contacts.open(link) as Opened.Link).isNamed)
         ann.close()
         bob.close()
     }

@@ -61,7 +61,7 @@ class CallsApp : Application() {
                 act()
             } catch (error: CallsignException) {
                 Log.w(TAG, error.code, error)
-                failed(error.message.orEmpty())
+                failed(error.sentence)
             }
         }
     }

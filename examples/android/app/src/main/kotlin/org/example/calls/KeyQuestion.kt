@@ -23,8 +23,8 @@ suspend fun Activity.answerAsking(call: Call, evenIfOld: Boolean = false): Unit 
         call.answer(evenIfOld)
     } catch (error: CallsignException) {
         when (error.code) {
-            LocalCode.INVITATION_OLD -> ask("Answer?", error.message.orEmpty()) { answerAsking(call, evenIfOld = true) }
-            LocalCode.OWN_DEVICE_IN_SET -> ask("Answer?", error.message.orEmpty()) {
+            LocalCode.INVITATION_OLD -> ask("Answer?", error.sentence) { answerAsking(call, evenIfOld = true) }
+            LocalCode.OWN_DEVICE_IN_SET -> ask("Answer?", error.sentence) {
                 call.acceptDevice(error.textOf("name"))
                 answerAsking(call)
             }

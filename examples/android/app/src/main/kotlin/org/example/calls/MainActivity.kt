@@ -14,6 +14,7 @@ import android.widget.LinearLayout
 import android.widget.TextView
 import callsign.app.CallsignException
 import callsign.app.CodeQuestion
+import callsign.app.Opened
 import callsign.app.OwnListState
 import callsign.app.WaitingSignIn
 import kotlinx.coroutines.CompletableDeferred
@@ -115,7 +116,7 @@ class MainActivity : Activity() {
         val answer = CompletableDeferred<String>()
         val code = EditText(this)
         AlertDialog.Builder(this)
-            .setTitle(question.error?.message ?: "The code sent to ${question.sent.sentTo}")
+            .setTitle(question.error?.sentence ?: "The code sent to ${question.sent.sentTo}")
             .setView(code)
             .setPositiveButton("OK") { _, _ -> answer.complete("${code.text}") }
             .setOnCancelListener { answer.cancel() }
@@ -162,12 +163,15 @@ class MainActivity : Activity() {
 
     /** Says whose a link is, before that person hears of anything. A link that opened the app comes here, too. */
     private suspend fun showFound(scanned: String) {
-        val owner = app.me.contacts.resolve(scanned)
+        val found = app.me.contacts.open(scanned)
         val ask = button("Ask for contact") {
-            app.me.contacts.requestByLink(scanned)
+            found.request()
             showContacts()
         }
-        val whose = listOfNotNull(owner.displayName, owner.relation).joinToString("\n")
+        val whose = when (found) {
+            is Opened.Link -> listOfNotNull(found.displayName, found.relation).joinToString("\n")
+            is Opened.User -> "User ${found.userId}"
+        }
         show(text(whose), ask, button("Not now") { showContacts() })
     }
 

@@ -1,0 +1,5 @@
+/** The service worker of the development client: shows calls while its tabs are closed. */
+
+import { handleCallPushes } from '../../src/app/push/service-worker.ts'
+
+handleCallPushes({ url: '/dev/client', icon: '/dev/modules/web/icon.svg' })
