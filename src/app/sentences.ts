@@ -33,7 +33,7 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
     'Thiết bị này đã bị gỡ khỏi tài khoản của bạn. Hãy đăng nhập lại.',
     'Dieses Gerät wurde aus deinem Konto entfernt. Melde dich wieder an.',
   ],
-  SIGNED_OUT: [
+  'SIGNED_OUT SESSION_REVOKED': [
     'You are signed out. Sign in again.',
     'Bạn đã đăng xuất. Hãy đăng nhập lại.',
     'Du bist abgemeldet. Melde dich wieder an.',

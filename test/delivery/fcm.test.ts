@@ -2,8 +2,8 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
+import type { FcmPush } from '../../src/delivery/fcm.ts'
 import { type FcmOptions, FcmSender } from '../../src/delivery/fcm.ts'
-import type { FcmPush } from '../../src/delivery/fcm-push.ts'
 import { type FcmStandIn, startFcmStandIn, UNREGISTERED } from '../support/fcm-stand-in.ts'
 import { startSilentServer } from '../support/smtp-sink.ts'
 

@@ -47,7 +47,11 @@ export function onPending(
 ): void {
   for (const record of items) {
     const rings = ringing.ringingIn(turn, record)
-    if (rings !== undefined && !starting.holds(turn, rings)) ringing.ring(turn, rings)
+    if (rings === undefined) continue
+    const own = record.participants.find(({ userId }) => userId === turn.device.userId)
+    // One that a push has woken could not say it before.
+    if (own?.state === 'invited') ringing.tellRinging(turn, record.callId)
+    if (!starting.holds(turn, rings)) ringing.ring(turn, rings)
   }
   for (const call of turn.device.calls) {
     refresh(turn, call.callId, command)

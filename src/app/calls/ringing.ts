@@ -101,8 +101,13 @@ export function ring(turn: Turn, ringing: Ringing): void {
   add(turn, ringing, { kind: 'ringing in', invited, untilMs })
   turn.emit(callId, 'ringing')
   openInvitation(turn, callId, text)
-  // The caller's screen can say so; that it rings does not hang on it.
-  turn.act({ do: 'send', destination: `/app/call/${callId}/ringing` })
+  tellRinging(turn, callId)
+}
+
+/** The caller's screen can say so; that it rings does not hang on it. */
+export function tellRinging(turn: Turn, callId: string): void {
+  if (turn.call(callId)?.phase.kind === 'ringing in')
+    turn.act({ do: 'send', destination: `/app/call/${callId}/ringing` })
 }
 
 export function onRingDue(turn: Turn, callId: string): void {

@@ -28,11 +28,11 @@ internal suspend fun makePushKey(storage: AppStorage, userId: ULong): String {
 
 /** The members in a push, as texts. Null for one that was not sealed with the key for this device. */
 internal fun openPush(pushKey: String, deviceId: ULong, sealed: String): Map<String, String>? {
-    val octets = octetsIn(sealed)?.takeIf { it.size >= NONCE_OCTETS + TAG_OCTETS } ?: return null
+    val octets = octetsIn(sealed)?.takeIf { it.size >= NONCE_OCTETS + GCM_TAG_OCTETS } ?: return null
     val hmac = Mac.getInstance("HmacSHA256").apply { init(SecretKeySpec(decodeBase64(pushKey), "HmacSHA256")) }
     val cipher = Cipher.getInstance("AES/GCM/NoPadding").apply {
         val key = SecretKeySpec(hmac.doFinal(PURPOSE.toByteArray()), "AES")
-        init(Cipher.DECRYPT_MODE, key, GCMParameterSpec(8 * TAG_OCTETS, octets, 0, NONCE_OCTETS))
+        init(Cipher.DECRYPT_MODE, key, GCMParameterSpec(8 * GCM_TAG_OCTETS, octets, 0, NONCE_OCTETS))
         updateAAD("$PURPOSE\n$deviceId".toByteArray())
     }
     val text = try {
@@ -59,4 +59,4 @@ private const val PURPOSE = "callsign sealed push v1"
 private const val ZERO: Byte = 0
 private const val KEY_OCTETS = 32
 private const val NONCE_OCTETS = 12
-private const val TAG_OCTETS = 16
+private const val GCM_TAG_OCTETS = 16

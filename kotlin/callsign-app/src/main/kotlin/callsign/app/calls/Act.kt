@@ -25,7 +25,7 @@ internal sealed interface Act {
         val nonce: Int?,
     ) : Answered
 
-    data class Send(val destination: String) : Act
+    data class Send(val destination: String, val body: JsonObject = JsonObject(emptyMap())) : Act
 
     data class Watch(override val act: Int, val callId: String) : Answered
 

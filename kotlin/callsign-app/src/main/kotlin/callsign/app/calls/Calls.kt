@@ -207,7 +207,7 @@ internal class Calls(
             }
             is Act.Send -> begin {
                 try {
-                    connection.send(act.destination, JsonObject(emptyMap()))
+                    connection.send(act.destination, act.body)
                 } catch (_: CallsignException) {
                     // That it rings does not hang on it.
                 }

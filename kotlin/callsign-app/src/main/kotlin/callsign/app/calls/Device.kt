@@ -167,6 +167,8 @@ internal data class Rings(
     val untilMs: Long,
     /** The answer to `join` was lost: the server may have this device in the call. */
     val mayBeIn: Boolean = false,
+    /** It came by a push whose priority Firebase has lowered. */
+    val wasLowered: Boolean = false,
 )
 
 /** A key that came with an invitation, or for it. */
@@ -273,6 +275,7 @@ internal data class Ringing(
     val from: Sender?,
     val invitedAtMs: Long,
     val untilMs: Long,
+    val wasLowered: Boolean = false,
 )
 
 /**

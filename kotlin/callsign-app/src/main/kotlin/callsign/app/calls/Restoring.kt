@@ -24,7 +24,12 @@ internal fun Turn.leaveKept(command: Int, kept: Kept, leaving: List<String>) {
 private fun Turn.readPending(command: Int, kept: Kept) = request("GET", "call/pending", Purpose.Pending(command, kept))
 
 internal fun Turn.onPending(items: List<CallRecord>, command: Int, kept: Kept) {
-    for (rings in items.mapNotNull { ringingIn(it) }) if (!holds(rings)) ring(rings)
+    for (record in items) {
+        val rings = ringingIn(record) ?: continue
+        // One that a push has woken could not say it before.
+        if (record.participant(device.userId)?.state == ParticipantState.INVITED) tellRinging(rings.callId)
+        if (!holds(rings)) ring(rings)
+    }
     for (call in device.calls) {
         refresh(call.callId, command)
         if (call.isAsking) askAgain(call.callId)

@@ -16,6 +16,7 @@ import callsign.app.needNumber
 import callsign.app.needText
 import callsign.app.needTimeMs
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 
 /** An invitation, by socket or by push. Times are milliseconds since 1970. */
 internal data class Invitation(
@@ -67,6 +68,7 @@ internal fun Turn.ringingOf(invitation: Invitation) = Ringing(
     from = invitation.keyFrom,
     invitedAtMs = invitation.sentAtMs,
     untilMs = nowMs + ringsForMs(invitation),
+    wasLowered = invitation.wasLowered,
 )
 
 /** From an item of `call/pending`; null where it does not ring for this device. */
@@ -90,11 +92,17 @@ internal fun Turn.ring(ringing: Ringing) {
     val callId = ringing.callId
     if (call(callId) != null || ringing.untilMs <= nowMs || hasEnded(callId, ringing.invitedAtMs)) return
     val invited = Invited(ringing.epoch, ringing.text, ringing.from)
-    add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs)))
+    add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs, wasLowered = ringing.wasLowered)))
     emit(callId, News.Ringing)
     openInvitation(callId, ringing.text)
-    // The caller's screen can say so; that it rings does not hang on it.
-    act(Act.Send("/app/call/$callId/ringing"))
+    tellRinging(callId)
+}
+
+/** The caller's screen can say so; that it rings does not hang on it. */
+internal fun Turn.tellRinging(callId: String) {
+    val rings = (call(callId)?.phase as? Phase.RingingIn)?.rings ?: return
+    val body = if (rings.wasLowered) mapOf("wasLowered" to JsonPrimitive(true)) else emptyMap()
+    act(Act.Send("/app/call/$callId/ringing", JsonObject(body)))
 }
 
 internal fun Turn.onRingDue(callId: String) = decline(callId, DeclineReason.TIMEOUT, null)

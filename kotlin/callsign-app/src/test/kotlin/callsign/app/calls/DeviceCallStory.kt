@@ -202,7 +202,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         if (act is Act.Answered) unanswered += Unanswered(act.act, name, (act as? Act.Open)?.key, membersFor(act))
         if (act is Act.Make) octets += act.key
         if (act is Act.Wipe) octets -= act.keys.toSet()
-        val body = (act as? Act.Request)?.body
+        val body = (act as? Act.Request)?.body ?: (act as? Act.Send)?.body?.takeIf { it.isNotEmpty() }
         return if (body == null) JsonPrimitive(name) else JsonObject(mapOf(name to body))
     }
 
