@@ -29,8 +29,9 @@ export async function ring(server: string): Promise<Call> {
   return me.call([user.userId], { video: true })
 }
 export const show = () => handleCallPushes({ url: '/' })
-export const subscribe = async (me: Callsign): Promise<WebPushState> =>
-  subscribeToWebPush(me, await navigator.serviceWorker.ready)
+export async function subscribe(me: Callsign): Promise<WebPushState> {
+  return subscribeToWebPush(me, await navigator.serviceWorker.ready)
+}
 export function attach(me: Callsign, call: Call): CallMedia {
   const newWorker = () => new Worker(new URL('callsign/app/media-worker'), { type: 'module' })
   const media = joinMedia(call, { codec: 'h264', relay: () => me.relay(), newWorker })
