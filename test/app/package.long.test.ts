@@ -29,7 +29,7 @@ export async function ring(server: string): Promise<Call> {
   return me.call([user.userId], { video: true })
 }
 export const show = () => handleCallPushes({ url: '/' })
-export async function ringWhenClosed(me: Callsign): Promise<WebPushState> {
+export async function subscribe(me: Callsign): Promise<WebPushState> {
   return subscribeToWebPush(me, await navigator.serviceWorker.ready)
 }
 export function attach(me: Callsign, call: Call): CallMedia {

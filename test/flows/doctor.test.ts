@@ -157,6 +157,7 @@ t.test(
     writeFileSync(policy, `log ${vkey}\n${witness.policyLine}quorum w.example\n`)
     const tlsKey = join(folder, 'server.key')
     writeFileSync(tlsKey, readFileSync(join(TLS, 'server.key')), { mode: 0o600 })
+    const vapidKey = generateVapidKey(randomBytes)
     const environment = {
       ...plain,
       ...world.environment,
@@ -164,6 +165,7 @@ t.test(
       ...janus.environment,
       CALLSIGN_WITNESS_POLICY: policy,
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
+      CALLSIGN_VAPID_KEY: vapidKey,
       CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
       CALLSIGN_TLS_KEY: tlsKey,
       CALLSIGN_PUBLIC_URL: `https://localhost:${plain.CALLSIGN_HTTP_PORT}`,
@@ -197,6 +199,7 @@ t.test(
       ...Object.values(janus.secrets),
       plain.KT_PRIVATE_KEY!,
       plain.CALLSIGN_SECRET!,
+      vapidKey,
     ]
     t.same(
       secrets.filter(secret => text.includes(secret)),
