@@ -215,7 +215,7 @@ export type OutboxCommand =
     }
   | { readonly kind: 'written' }
   | { readonly kind: 'not-written'; readonly error: unknown }
-  /** What could not be written is to be tried again. */
+  /** A write has failed, and is to be tried again. */
   | { readonly kind: 'write-again' }
   /** It is time for another try of things of calls. */
   | { readonly kind: 'again'; readonly slot: number }

@@ -7,7 +7,7 @@
 import type { AckMode, QueueSubscription } from './subscription.ts'
 
 export interface FormerSubscription {
-  /** Of the one that ended last. */
+  /** The id of the one that ended last. */
   readonly id: string | undefined
   readonly queue: string
   readonly mode: AckMode

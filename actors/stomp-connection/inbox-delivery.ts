@@ -5,7 +5,7 @@
  *     waiting ─ given ─> open ─ acknowledged, or written where that is enough ─> settled, and gone from the store
  *                          ├─ refused with requeue:false ──────────────────────> settled
  *                          ├─ refused ──> kept: not given again on this connection, given to the next
- *                          └─ unsubscribed, connection over ──> waiting, and may be acknowledged until the connection is over
+ *                          └─ unsubscribed, connection over ──> waiting, and may be acknowledged until the connection ends
  *
  * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
  */
@@ -206,7 +206,7 @@ export class InboxDelivery {
     return this.#covered(holder, offset, holder.seenBefore)
   }
 
-  /** What a frame about `offset` covers of the messages that wait behind `from`. */
+  /** The messages behind `from` that a frame about `offset` covers. */
   #covered(holder: Holder, offset: number, from: number): number[] {
     const waiting = this.#waitingUpTo(holder, offset)
     return waiting.filter(each => (holder.mode === 'client' ? each > from : each === offset))

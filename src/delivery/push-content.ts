@@ -257,7 +257,7 @@ function eventOf({ eventId, sentAtMs }: Notice) {
   return { eventId, sentAt: sentAtMs }
 }
 
-/** Devices that are told the same have the same times. */
+/** Devices with the same notice have the same times. */
 let lastTime = { atMs: 0, text: '1970-01-01T00:00:00.000Z' }
 
 function timeText(atMs: number): string {

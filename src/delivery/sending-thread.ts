@@ -1,8 +1,8 @@
 /**
  * The senders of pushes in a thread of their own: a request over HTTP/2 costs the thread that makes it 200 µs and more, which calls
- * would wait for. What one turn of the event loop sends goes there together, and outcomes come back together.
+ * would wait for. The pushes of one turn of the event loop go there together, and outcomes come back together.
  *
- * The first push starts the thread. One that dies takes with it what is under way: that ends as `retry`, and the next push starts
+ * The first push starts the thread. One that dies takes its pushes with it: they end as `retry`, and the next push starts
  * another.
  */
 
@@ -57,7 +57,7 @@ export class SendingThread {
     )
   }
 
-  /** What is under way ends with `retry`, as every later push does. Resolves when the thread has ended. */
+  /** Pushes under way end with `retry`, as every later one does. Resolves when the thread has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     const worker = this.#worker
@@ -77,7 +77,7 @@ export class SendingThread {
 
   #post(): void {
     const pushes = this.#pushes
-    // The thread has ended meanwhile, and they with it.
+    // The thread has ended since, and they with it.
     if (pushes.length === 0) return
     const asked = `{"firstId":${this.#firstId},"pushes":[${pushes.join(',')}]}`
     this.#firstId += pushes.length

@@ -151,7 +151,7 @@ t.test('a push that is no JSON fails alone', async t => {
   )
 })
 
-t.test('a thread that dies: what is under way is to be tried again, by the next one', async t => {
+t.test('a thread that dies: its pushes are to be tried again, by the next one', async t => {
   const { apns, push } = await startApns(t)
   for (const kind of ['ends at a push', 'throws at a push', 'never starts'] as const) {
     const { byApns, lost } = open(t, push, { startWorker: firstly(kind) })
@@ -187,7 +187,7 @@ t.test('a thread that answers nothing is ended', async t => {
   t.same(lost, ['it has fallen silent'])
 })
 
-t.test('at the close what is under way ends as to be tried again, and so does every later push', async t => {
+t.test('at the close pushes under way end as to be tried again, and so does every later one', async t => {
   const { apns, push } = await startApns(t)
   const { thread, byApns, lost } = open(t, push)
   apns.answerNext('silence')

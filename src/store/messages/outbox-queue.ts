@@ -62,7 +62,7 @@ export class OutboxQueue {
   /** The rows that are taken and still in the store. */
   readonly #taken = new Set<string>()
   #takenCount = 0
-  /** Rows whose messages are settled, which the store has not taken. */
+  /** Rows with all messages settled, which the store has not taken. */
   #unwritten: readonly TakenRow[] = []
 
   constructor(deps: OutboxQueueDeps) {
