@@ -213,8 +213,12 @@ export type OutboxCommand =
       readonly waiting: WaitingMessage
       readonly outcome: DeliveryOutcome | Skipped
     }
-  /** It is time for another try of something of a call. */
-  | { readonly kind: 'again'; readonly waiting: WaitingMessage }
+  | { readonly kind: 'written' }
+  | { readonly kind: 'not-written'; readonly error: unknown }
+  /** What could not be written is to be tried again. */
+  | { readonly kind: 'write-again' }
+  /** It is time for another try of things of calls. */
+  | { readonly kind: 'again'; readonly slot: number }
 
 // Front desk: at the writer, one for each front.
 

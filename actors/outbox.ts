@@ -3,7 +3,8 @@
  * never after it has expired. The mailbox only carries wake-ups.
  *
  * A message leaves the store when its outcome is known. After a crash before that, the next start sends it again with
- * its row's other messages. So a person may get a message twice, but no promised message is lost.
+ * its row's other messages. So a person may get a message twice, but no promised message is lost. While the store takes no
+ * writes, outcomes are kept here: on a full disk, messages would else be sent again and again.
  *
  * During a provider's outage one message probes it, with growing pauses. The rest wait. Rings don't: each is tried by
  * itself, every few seconds until it expires, and a row that it shares stays in the store until then.
@@ -22,6 +23,8 @@ export interface OutboxDeps {
   readonly send: (message: OutboxMessage) => Promise<DeliveryOutcome | Skipped>
   /** Called for each try, for the log and the metrics. */
   readonly onTried: (lane: Lane, outcome: DeliveryOutcome | Skipped | TooLate) => void
+  /** The store did not take outcomes, and is asked again soon. */
+  readonly onNotWritten: (error: unknown) => void
 }
 
 /** The message expired before it could be sent. */
@@ -61,7 +64,8 @@ class Outbox implements Actor<OutboxCommand> {
   /** Outcomes that no write has taken yet. */
   #settlements: Settlement[] = []
   #isSettling = false
-  #againCount = 0
+  /** Those of calls that wait for another try, by the tenth of a second that it is due in: an actor has few timers. */
+  readonly #again = new Map<number, WaitingMessage[]>()
   #outage: Outage | undefined
   /** The message under way that probes the provider. */
   #probe: WaitingMessage | undefined
@@ -80,8 +84,17 @@ class Outbox implements Actor<OutboxCommand> {
       case 'wake':
         return this.#sendDue()
       case 'again':
-        this.#held.push(message.waiting)
+        this.#held.push(...(this.#again.get(message.slot) ?? []))
+        this.#again.delete(message.slot)
         return this.#sendDue()
+      case 'written':
+        this.#isSettling = false
+        return this.#sendDue()
+      case 'not-written':
+        this.#deps.onNotWritten(message.error)
+        return this.#context.startTimer('write', WRITE_AGAIN_MS, { kind: 'write-again' })
+      case 'write-again':
+        return this.#write()
       case 'outcome':
         this.#underWay--
         this.#note(message.waiting, message.outcome)
@@ -145,8 +158,14 @@ class Outbox implements Actor<OutboxCommand> {
       return
     }
     this.#tries.set(waiting, this.#triesOf(waiting) + 1)
-    const pauseMs = untilMs - this.#context.nowMs()
-    this.#context.startTimer(`again ${this.#againCount++}`, pauseMs, { kind: 'again', waiting })
+    const slot = Math.ceil(untilMs / SLOT_MS)
+    const others = this.#again.get(slot)
+    if (others !== undefined) {
+      others.push(waiting)
+      return
+    }
+    this.#again.set(slot, [waiting])
+    this.#context.startTimer(`again ${slot}`, slot * SLOT_MS - this.#context.nowMs(), { kind: 'again', slot })
   }
 
   #triesOf(waiting: WaitingMessage): number {
@@ -164,12 +183,17 @@ class Outbox implements Actor<OutboxCommand> {
   #settle(): void {
     if (this.#isSettling || this.#settlements.length === 0) return
     this.#isSettling = true
+    this.#write()
+  }
+
+  #write(): void {
     const durable = this.#queue.settle(this.#settlements)
     this.#settlements = []
-    this.#context.commit(durable, () => {
-      this.#isSettling = false
-      this.#sendDue()
-    })
+    this.#context.tellOutcome(
+      durable,
+      () => ({ kind: 'written' }),
+      error => ({ kind: 'not-written', error }),
+    )
   }
 
   /** When to try the message again; undefined for never: out of tries, or expired by then. */
@@ -186,7 +210,7 @@ class Outbox implements Actor<OutboxCommand> {
     return tries >= TRIES_MAX[this.#lane] || untilMs >= expiresAtMs ? undefined : untilMs
   }
 
-  /** Runs also while messages are under way: after a failed write, only a pending timer has the actor built again. */
+  /** Runs also while messages are under way: after a failure, only a pending timer has the actor built again. */
   #startTimer(nowMs: number): void {
     const { nextDueMs, takenCount } = this.#queue
     if (nextDueMs === undefined && takenCount === 0 && !this.#isSettling) return
@@ -218,6 +242,8 @@ const USUAL_PAUSES: Pauses = { eachMs: [1_000, 4_000, 15_000, 60_000, 300_000], 
 const CALL_PAUSES: Pauses = { eachMs: [1_000, 2_000, 4_000, 5_000], maxMs: 10_000 }
 /** Before a ring expires; closer to its end it is not worth ringing for. */
 const LAST_TRY_MS = 1_000
+const SLOT_MS = 100
+const WRITE_AGAIN_MS = 1_000
 const LOOK_AGAIN_MS = 60_000
 /** Pauses between probes. */
 const PROBES = { firstMs: 1_000, maxMs: 60_000 }

@@ -21,7 +21,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/log': [],
   'src/runtime': [],
   'src/schema': ['src/domain:types'],
-  'src/delivery': ['src/domain:types'],
+  'src/delivery': ['src/domain:types', 'src/domain/devices/web-push.ts'],
   'src/identity': [],
   'src/media': ['src/domain'],
   'src/transport': ['src/stomp'],

@@ -8,7 +8,7 @@ import { checkMachine, judgeClock } from './machine.ts'
 import { checkMail } from './mail.ts'
 import { checkMedia } from './media.ts'
 import { checkProviders } from './providers.ts'
-import { checkApns, checkFcm } from './push.ts'
+import { checkApns, checkFcm, checkWebPush } from './push.ts'
 import { checkRunning } from './running.ts'
 import { checkSms } from './sms.ts'
 import { checkTls } from './tls.ts'
@@ -79,6 +79,7 @@ const CHECKS: readonly Check[] = [
   checkSms,
   checkApns,
   checkFcm,
+  checkWebPush,
   checkTurn,
   checkMedia,
   checkProviders,

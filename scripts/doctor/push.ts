@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { type ApnsOptions, ApnsSender } from '../../src/delivery/apns.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
 import type { ApnsEnvironment, DeliveryOutcome } from '../../src/delivery/outcome.ts'
+import { vapidPublicKey } from '../../src/delivery/vapid-key.ts'
 import { type Check, type Finding, fails, off, ok, type Patient } from './finding.ts'
 import { ask } from './http.ts'
 
@@ -108,6 +109,14 @@ export const checkFcm: Check = async patient => {
     data: {},
   })
   return [judgeFcm(fcm.serviceAccount.project_id, outcome, isReal)]
+}
+
+/** No push service says more without a browser's subscription. */
+export const checkWebPush: Check = async ({ config }) => {
+  const { vapidKey } = config.application
+  if (vapidKey === undefined)
+    return [off('web push', 'set CALLSIGN_VAPID_KEY_FILE to the key that keygen --vapid prints')]
+  return [ok('web push', `browsers subscribe with ${vapidPublicKey(vapidKey)}`)]
 }
 
 function judgeFcm(project: string, outcome: DeliveryOutcome, isReal: boolean): Finding {

@@ -33,7 +33,7 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
     'Thiết bị này đã bị gỡ khỏi tài khoản của bạn. Hãy đăng nhập lại.',
     'Dieses Gerät wurde aus deinem Konto entfernt. Melde dich wieder an.',
   ],
-  SIGNED_OUT: [
+  'SIGNED_OUT SESSION_REVOKED': [
     'You are signed out. Sign in again.',
     'Bạn đã đăng xuất. Hãy đăng nhập lại.',
     'Du bist abgemeldet. Melde dich wieder an.',
@@ -113,6 +113,12 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
     'This contact has new devices. Compare the code with them before you go on.',
     'Liên hệ này có thiết bị mới. Hãy so mã với họ trước khi tiếp tục.',
     'Dieser Kontakt hat neue Geräte. Vergleicht den Code miteinander, bevor du weitermachst.',
+  ],
+  // The SDK says it before the server is asked.
+  CALLEE_NOT_CONTACT: [
+    'You can’t call this person yet. Become contacts first.',
+    'Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.',
+    'Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.',
   ],
   'KEYS_UNAVAILABLE KEY_UNSUPPORTED': [
     'A secure call to this person is not possible yet. Ask them to update and open the app.',

@@ -4,11 +4,12 @@
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import type { FcmPush } from './fcm-push.ts'
-import { type FinishedFcmPush, finishedFcmPush } from './finished-push.ts'
+import { bytesOf } from './finished-push.ts'
 import { type PostResult, post } from './http-post.ts'
 import { Http2Link } from './http2-link.ts'
 import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
+import { type PushMembers, withoutKey } from './push-content.ts'
+import { type PushSealing, sealPush } from './sealed-push.ts'
 
 /** The fields in use from Google's JSON file. */
 export interface FcmServiceAccount {
@@ -30,6 +31,49 @@ export interface FcmOptions {
   readonly nowMs?: () => number
   /** Google checks every message and delivers none. */
   readonly isDryRun?: boolean
+}
+
+export interface FcmPush {
+  readonly token: string
+  readonly priority: 'high' | 'normal'
+  /** A call's push is given up soon. */
+  readonly isUrgent?: boolean
+  readonly ttlSeconds: number
+  readonly collapseKey?: string
+  /** Shown by the system. Left out: the app gets `data` alone, and decides. */
+  readonly notification?: FcmNotification
+  readonly channelId?: string
+  readonly data: Readonly<Record<string, string | number | boolean>>
+  /** The data are sealed for this device. */
+  readonly sealing?: PushSealing | undefined
+}
+
+/** Words, or the names of words in the app's own resources. */
+export interface FcmNotification {
+  readonly title?: string
+  readonly body?: string
+  readonly titleLocKey?: string
+  readonly titleLocArgs?: readonly string[]
+  readonly bodyLocKey?: string
+  readonly bodyLocArgs?: readonly string[]
+  /** Takes the place of the app's notification with the same tag, and the id 0. */
+  readonly tag?: string
+}
+
+/** As it goes to Google, which takes only texts: sealed, or without the call's key where that would be too much. */
+export function finishedFcmPush({ sealing, data, ...push }: FcmPush): FinishedFcmPush {
+  if (sealing !== undefined) return { ...push, data: { sealed: sealPush(sealing, data as PushMembers) } }
+  const texts = textsOf(data)
+  const isTooLarge = bytesOf(texts) > FCM_DATA_BYTES_MAX
+  return { ...push, data: isTooLarge ? textsOf(withoutKey(data as PushMembers)) : texts }
+}
+
+interface FinishedFcmPush extends Omit<FcmPush, 'data' | 'sealing'> {
+  readonly data: Readonly<Record<string, string>>
+}
+
+function textsOf(members: FcmPush['data']): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)]))
 }
 
 export class FcmSender {
@@ -296,3 +340,5 @@ const RENEWED_BEFORE_MS = 300_000
 const UNSURE_MS = 30_000
 const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR'
 const ANSWER_BYTES_MAX = 65_536
+/** Names and values together; the JSON around them, which is counted here too, is not Google's. */
+const FCM_DATA_BYTES_MAX = 4_096

@@ -93,7 +93,9 @@ function exchange(session: ClientHttp2Session, request: Http2Post): Promise<Post
     let bytes = 0
     const timer = setTimeout(() => {
       failed = { kind: 'failed', reason: 'timeout' }
-      stream.close(constants.NGHTTP2_CANCEL)
+      // To close a stream of a session that is still connecting would wait for that, however long it takes.
+      if (stream.pending) stream.destroy()
+      else stream.close(constants.NGHTTP2_CANCEL)
     }, request.timeoutMs)
     stream.on('response', ({ ':status': status = 0, 'retry-after': after }) => {
       const waitMs = after === undefined ? undefined : retryAfterMs(after, Date.now())

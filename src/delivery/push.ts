@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Device } from '../domain/devices/device.ts'
 import type { ApnsPush } from './apns-link.ts'
-import type { FcmPush } from './fcm-push.ts'
+import type { FcmPush } from './fcm.ts'
 import type { Alert, PushContent, Ring } from './push-content.ts'
 import { CHANNELS, type LocKey } from './push-words.ts'
 import type { PushSealing } from './sealed-push.ts'

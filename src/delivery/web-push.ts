@@ -4,7 +4,7 @@
  */
 
 import { Agent, type AgentOptions } from 'node:https'
-import type { WebPushSubscription } from '../domain/devices/web-push.ts'
+import { isPushEndpoint, type WebPushSubscription } from '../domain/devices/web-push.ts'
 import { assert } from '../errors.ts'
 import { Recent } from '../recent.ts'
 import { type PostResult, post } from './http-post.ts'
@@ -17,8 +17,8 @@ export interface WebPushSettings {
   readonly privateKey: string
   /** Where the push services reach the operator: `mailto:` or `https:`. */
   readonly contact: string
-  /** Whether the address is of a push service. */
-  readonly isAllowed: (endpoint: string) => boolean
+  /** Those of push services, as `isPushEndpoint` takes them. */
+  readonly hosts: readonly string[]
   readonly timeoutMs?: number
   /** For urgent pushes, since a ring without an answer is tried again. */
   readonly urgentTimeoutMs?: number
@@ -59,10 +59,10 @@ export class WebPushSender {
 
   /** Never rejects. */
   async send(push: WebPush): Promise<DeliveryOutcome> {
-    const { isAllowed, timeoutMs = 10_000, urgentTimeoutMs = 3_000 } = this.#settings
+    const { hosts, timeoutMs = 10_000, urgentTimeoutMs = 3_000 } = this.#settings
     const { endpoint } = push.subscription
     // The operator may have taken a host from the list since the browser sent this.
-    if (!isAllowed(endpoint)) return { kind: 'refused', reason: 'host-not-allowed' }
+    if (!isPushEndpoint(endpoint, hosts)) return { kind: 'refused', reason: 'host-not-allowed' }
     const payload = JSON.stringify(push.payload)
     if (Buffer.byteLength(payload) > WEB_PUSH_BYTES_MAX) return { kind: 'refused', reason: 'too-large' }
     const request = await this.#encrypted(push, payload)

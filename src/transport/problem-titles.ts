@@ -209,7 +209,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     de: 'Du bist in einem anderen Anruf. Beende ihn zuerst.',
   },
   ROOM_IN_USE: { vi: 'Phòng đang được dùng', de: 'Raum belegt' },
-  CALLEE_NOT_CONTACT: { vi: 'Người được gọi không phải liên hệ', de: 'Angerufene Person ist kein Kontakt' },
+  CALLEE_NOT_CONTACT: {
+    vi: 'Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.',
+    de: 'Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.',
+  },
   DEVICE_LIST_MISMATCH: { vi: 'Danh sách thiết bị đã thay đổi', de: 'Geräte haben sich geändert' },
   PLAINTEXT_KEY_SUSPECTED: { vi: 'Khóa cuộc gọi chưa được mã hóa', de: 'Unverschlüsselter Anrufschlüssel' },
   NOT_HOST: { vi: 'Chỉ chủ cuộc gọi mới làm được việc này.', de: 'Das kann nur, wer den Anruf leitet.' },

@@ -155,7 +155,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   CALL_CROSSED: problem(409, 'They are calling you'),
   CALL_ID_TAKEN: problem(409, 'Call id taken'),
   ROOM_IN_USE: problem(409, 'Room in use'),
-  CALLEE_NOT_CONTACT: problem(403, 'Callee is no contact'),
+  CALLEE_NOT_CONTACT: problem(403, 'You can’t call this person yet. Become contacts first.'),
   DEVICE_LIST_MISMATCH: problem(409, 'Devices have changed'),
   PLAINTEXT_KEY_SUSPECTED: problem(422, 'A call key that is not encrypted'),
   NOT_HOST: problem(403, 'Only the host of the call can do this.'),

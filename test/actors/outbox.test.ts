@@ -11,7 +11,6 @@ import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { OUTBOX } from '../../src/store/messages/message-tables.ts'
-import type { OutboxQueue } from '../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/messages/outbox-store.ts'
 import { Sealed } from '../../src/store/tables/sealed.ts'
 import { makeStage } from '../support/actors.ts'
@@ -23,7 +22,7 @@ interface Sending {
   readonly outcome: Deferred<DeliveryOutcome | Skipped>
 }
 
-function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue['settle'] } = {}) {
+function makeOutbox(test: Test, options: { folder?: string } = {}) {
   const stage = makeStage()
   const database = LmdbStore.open(options.folder ?? test.testdir())
   test.teardown(() => database.close())
@@ -35,10 +34,10 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
   /** How often a queue was asked for messages. */
   let taken = 0
   const tried: string[] = []
+  const errors: unknown[] = []
   const world: OutboxDeps = {
     queueOf(lane) {
       const queue = store.queue(lane)
-      if (options.settle !== undefined) queue.settle = options.settle
       const take = queue.take.bind(queue)
       queue.take = (...asked) => {
         taken++
@@ -52,6 +51,7 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
       return Promise.resolve(outcome)
     },
     onTried: (lane, { kind }) => tried.push(`${lane} ${kind}`),
+    onNotWritten: error => errors.push(error),
   }
   const define = stage.system.define(outboxKind(world))
   for (const lane of LANES) refs.set(lane, define(lane))
@@ -75,6 +75,7 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
       ),
     sendings,
     tried,
+    errors,
     until,
     add: (...messages: OutboxMessage[]) => addAt(stage.world.nowMs(), ...messages),
     addAt,
@@ -191,23 +192,35 @@ t.test('a restart sends messages without an outcome', async t => {
   t.equal(second.sendings[0]!.to, first.sendings[1]!.to)
 })
 
-t.test('when the store can not note the outcome the message is sent again, not lost', async t => {
-  let failures = 1
-  const { sendings, until, add, tried, world } = makeOutbox(t, {
-    settle: async () => {
-      if (failures-- > 0) throw new SignalError('STORE_UNAVAILABLE', 'no room')
-    },
-  })
-  await add(mail('a@b.example', LATER))
-  await until(() => sendings.length === 1)
-  sendings[0]!.outcome.resolve({ kind: 'sent' })
+t.test('while the store can not note outcomes, no message is sent again, and none is lost', async t => {
+  const { sendings, until, add, addAt, world, database, errors } = makeOutbox(t)
+  const change = database.change.bind(database)
+  await add(mail('a@b.example', LATER), mail('b@b.example', LATER), callPush('apns', world.nowMs() + 60_000))
+  await until(() => sendings.length === 3)
+  const refuse = async () => {
+    throw new SignalError('STORE_UNAVAILABLE', 'no room')
+  }
+  database.change = refuse
+  for (const { to, outcome } of sendings.splice(0)) {
+    const isLater = to === 'b@b.example'
+    outcome.resolve(isLater ? { kind: 'retry', reason: 'smtp-450', isOfMessage: true } : { kind: 'sent' })
+  }
+  const rows = () => database.view(view => view.count(OUTBOX))
+  for (let seconds = 0; seconds < 30; seconds++) {
+    await world.settle()
+    world.advance(1_000)
+  }
+  t.same([sendings.length, rows()], [0, 3])
+  t.ok(errors.length > 20 && errors.length <= 60, `${errors.length} writes were tried`)
+  database.change = change
+  await addAt(world.nowMs(), mail('c@b.example', LATER))
   await until(() => {
     world.advance(500)
     return sendings.length === 2
   })
-  sendings[1]!.outcome.resolve({ kind: 'sent' })
-  await until(() => tried.length === 2)
-  t.same(tried, ['mail sent', 'mail sent'])
+  t.same(sendings.map(({ to }) => to).sort(), ['b@b.example', 'c@b.example'])
+  for (const { outcome } of sendings) outcome.resolve({ kind: 'sent' })
+  await until(() => rows() === 0)
 })
 
 t.test('waiting messages are unreadable in the store’s file', async t => {
@@ -501,4 +514,19 @@ t.test('rings that wait for another try take no room from new ones', async t => 
   await until(() => sendings.length === 176)
   await add(callPush('apns', expiresAtMs))
   await until(() => sendings.length === 177)
+})
+
+t.test('rings that failed together share a timer, and are all tried again', async t => {
+  const { sendings, until, add, world, system } = makeOutbox(t)
+  await add(...Array.from({ length: 1_000 }, () => callPush('apns', world.nowMs() + 60_000)))
+  await until(() => sendings.length === 1_000)
+  const before = system.figures().timersArmed
+  for (const { outcome } of sendings.splice(0)) outcome.resolve(NETWORK)
+  await world.settle()
+  t.ok(system.figures().timersArmed <= before + 2, 'the more timers an actor has, the more each costs')
+  await until(() => {
+    world.advance(100)
+    return sendings.length > 0
+  })
+  t.equal(sendings.length, 1_000)
 })

@@ -16,6 +16,8 @@ const HOOKS = ['useCall', 'useCalls', 'useCallsign', 'useContacts', 'useDevices'
 const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from 'callsign/app'
 import { developmentPins } from 'callsign/app/development'
 import { type CallMedia, joinMedia } from 'callsign/app/media'
+import { handleCallPushes } from 'callsign/app/service-worker'
+import { subscribeToWebPush, type WebPushState } from 'callsign/app/web-push'
 import { LogClient, type LookupOutcome } from 'callsign/client'
 export const keyOf = (outcome: LookupOutcome) => (outcome.kind === 'verified' ? outcome.publicKey : undefined)
 export const client: (url: string) => LogClient = url => new LogClient({ url, vkey: '', vrfPublicKey: '' })
@@ -25,6 +27,10 @@ export async function ring(server: string): Promise<Call> {
   me.on('error', (error: CallsignError) => error.code)
   const user = await me.signIn('ann@example.org', ({ sentTo, error }) => sentTo + error?.code)
   return me.call([user.userId], { video: true })
+}
+export const show = () => handleCallPushes({ url: '/' })
+export async function subscribe(me: Callsign): Promise<WebPushState> {
+  return subscribeToWebPush(me, await navigator.serviceWorker.ready)
 }
 export function attach(me: Callsign, call: Call): CallMedia {
   const newWorker = () => new Worker(new URL('callsign/app/media-worker'), { type: 'module' })

@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { ApnsPush } from '../../src/delivery/apns-link.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../src/delivery/delivery.ts'
-import type { FcmPush } from '../../src/delivery/fcm-push.ts'
+import type { FcmPush } from '../../src/delivery/fcm.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
 import {
   type Device,

@@ -112,6 +112,9 @@ t.test('Apple is out for ten minutes', async t => {
       queueOf: lane => outbox.queue(lane),
       send: message => delivery.send(message),
       onTried: () => undefined,
+      onNotWritten: error => {
+        throw error
+      },
     }),
   )
   database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))

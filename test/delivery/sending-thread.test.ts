@@ -1,16 +1,19 @@
 /** The thread that sends pushes: outcomes find their way back, and a thread that ends costs no push its answer. */
 
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
+import { openPush } from '../../src/app/calls/sealed-push.ts'
 import { ApnsSender } from '../../src/delivery/apns.ts'
 import type { ApnsPush } from '../../src/delivery/apns-link.ts'
+import type { FcmPush } from '../../src/delivery/fcm.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
-import type { FcmPush } from '../../src/delivery/fcm-push.ts'
 import type { PushSettings } from '../../src/delivery/push-senders.ts'
 import { SendingThread, startSendingWorker, type ThreadSettings } from '../../src/delivery/sending-thread.ts'
+import { generateVapidKey } from '../../src/delivery/vapid-key.ts'
 import { type ApnsStandIn, startApnsStandIn } from '../support/apns-stand-in.ts'
 import { startFcmStandIn, UNREGISTERED } from '../support/fcm-stand-in.ts'
 import { builtProgram } from '../support/programs.ts'
@@ -84,6 +87,25 @@ t.test('a push arrives as it was sent, and its outcome comes back', async t => {
   apns.answerNext({ status: 410, reason: 'Unregistered', timestamp: 1_790_000_000_123 })
   t.same(await byApns(), { kind: 'token-gone', reason: 'Unregistered', sinceMs: 1_790_000_000_123 })
   t.same(lost, [])
+})
+
+t.test('a push is sealed in the thread', async t => {
+  const { apns, push } = await startApns(t)
+  const { byApns } = open(t, push)
+  const pushKey = Buffer.alloc(32, 7).toString('base64')
+  t.match(await byApns({ sealing: { pushKey, deviceId: '5' } }), { kind: 'sent' })
+  const { aps, ...members } = apnsPush().payload
+  const { sealed, ...others } = apns.pushes[0]!.payload
+  t.same(others, { aps })
+  t.same(await openPush(pushKey, '5', `${sealed}`), members)
+})
+
+t.test('pushes to browsers leave by the thread, too', async t => {
+  const webPush = { privateKey: generateVapidKey(randomBytes), contact: 'mailto:push@example.org' }
+  const { thread } = open(t, { webPush: { ...webPush, hosts: ['push.example'] } })
+  const subscription = { endpoint: 'https://elsewhere.example/', keys: { p256dh: '', auth: '' } }
+  const sent = { subscription, urgency: 'high', ttlSeconds: 57, payload: {} } as const
+  t.same(await thread.senders.webPush!.send(sent), { kind: 'refused', reason: 'host-not-allowed' })
 })
 
 t.test('each of many pushes by two providers gets its own outcome', async t => {

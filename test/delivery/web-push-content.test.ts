@@ -13,7 +13,7 @@ import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.t
 import type { NoticeBody } from '../../src/domain/messages/notice.ts'
 import { anyNotice } from '../support/any-notice.ts'
 import { checkProperty } from '../support/property.ts'
-import { WebPushSink } from '../support/web-push-sink.ts'
+import { SINK_HOST, WebPushSink } from '../support/web-push-sink.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 3, 48, 41, 983)
 const EVENT_ID = 'A'.repeat(22)
@@ -59,7 +59,7 @@ async function open(t: Test, locale?: string) {
   const webPush = new WebPushSender({
     privateKey: generateVapidKey(randomBytes),
     contact: 'mailto:push@example.org',
-    isAllowed: () => true,
+    hosts: [SINK_HOST],
     sockets: sink.sockets,
   })
   t.teardown(() => {

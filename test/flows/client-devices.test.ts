@@ -179,7 +179,7 @@ t.test(
   async t => {
     const { url, newContext } = await openHouse(t, browser)
     const ann = await newTab(await newContext(), url, 'Ann')
-    const isOver = (page: Page) => page.getByText('This session has ended. Sign in again.').waitFor()
+    const isOver = (page: Page) => page.getByText('You are signed out. Sign in again.').waitFor()
     const other = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
     await ann.getByText('Signed in as you: Edge on Linux, from 127.0.0.0/24. Was that you?').waitFor()
     await sessions(ann).getByText('Edge, development client').waitFor()

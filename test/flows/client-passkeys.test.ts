@@ -90,7 +90,7 @@ t.test(
       t.equal(page, window)
     }
     await code.press('Escape')
-    await ann.getByText('you have not confirmed who you are').waitFor()
+    await ann.getByText('Confirm who you are first.').waitFor()
     t.equal(await dialog(ann).count(), 0)
     t.equal(await add.isDisabled(), false)
     await addPasskey(ann)

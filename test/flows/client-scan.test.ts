@@ -1,4 +1,4 @@
-/** The development client reads QR codes: from a picture, and by the camera, which a drawn picture stands for. */
+/** The development client reads QR codes: from a picture, and by the camera, here a drawn picture. */
 
 import type { Browser, Page } from 'playwright-core'
 import { encodeQR } from 'qr'

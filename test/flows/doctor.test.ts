@@ -10,11 +10,13 @@ import t from 'tap'
 import { type DiagnosisOptions, diagnose } from '../../scripts/doctor/diagnosis.ts'
 import type { Check, Finding } from '../../scripts/doctor/finding.ts'
 import { checkLog } from '../../scripts/doctor/log.ts'
+import { checkWebPush } from '../../scripts/doctor/push.ts'
 import { checkRunning } from '../../scripts/doctor/running.ts'
 import { checkTls } from '../../scripts/doctor/tls.ts'
 import { checkTurn } from '../../scripts/doctor/turn.ts'
 import { checkWitnesses } from '../../scripts/doctor/witnesses.ts'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
+import { generateVapidKey, vapidPublicKey } from '../../src/delivery/vapid-key.ts'
 import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
 import { formatVerifierKey, parseSignerKey } from '../../src/log/note.ts'
@@ -155,6 +157,7 @@ t.test(
     writeFileSync(policy, `log ${vkey}\n${witness.policyLine}quorum w.example\n`)
     const tlsKey = join(folder, 'server.key')
     writeFileSync(tlsKey, readFileSync(join(TLS, 'server.key')), { mode: 0o600 })
+    const vapidKey = generateVapidKey(randomBytes)
     const environment = {
       ...plain,
       ...world.environment,
@@ -162,6 +165,7 @@ t.test(
       ...janus.environment,
       CALLSIGN_WITNESS_POLICY: policy,
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
+      CALLSIGN_VAPID_KEY: vapidKey,
       CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
       CALLSIGN_TLS_KEY: tlsKey,
       CALLSIGN_PUBLIC_URL: `https://localhost:${plain.CALLSIGN_HTTP_PORT}`,
@@ -195,6 +199,7 @@ t.test(
       ...Object.values(janus.secrets),
       plain.KT_PRIVATE_KEY!,
       plain.CALLSIGN_SECRET!,
+      vapidKey,
     ]
     t.same(
       secrets.filter(secret => text.includes(secret)),
@@ -222,9 +227,17 @@ t.test('before the first start nothing fails that is only not set, and nothing i
   )
   t.match(
     unset.map(({ check }) => check).join(),
-    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,turn,media,providers,sign in with apple,clock/,
+    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,web push,turn,media,providers,sign in with apple,clock/,
   )
   t.notOk(existsSync(dataFolder), 'the data directory is still not there')
+})
+
+t.test('the key of pushes to browsers is named by its public half', async t => {
+  const key = generateVapidKey(randomBytes)
+  const plain = await settings(join(t.testdir(), 'data'))
+  const { line, text } = await look(checkWebPush, { ...plain, CALLSIGN_VAPID_KEY: key })
+  t.match(line('web push'), { ok: true, detail: vapidPublicKey(key) })
+  t.notOk(text.includes(key))
 })
 
 t.test('settings that are wrong are all named', async t => {

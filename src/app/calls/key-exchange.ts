@@ -62,7 +62,7 @@ export class KeyExchange {
 
   /** For every device of these users. */
   async sealForUsers(key: Uint8Array, userIds: readonly string[], binding: KeyBinding): Promise<SealedKeys> {
-    return this.#sealed(key, await this.#prove(userIds, binding), binding, [])
+    return this.#sealed(key, await this.#proveCallees(userIds, binding), binding, [])
   }
 
   /**
@@ -74,7 +74,7 @@ export class KeyExchange {
     { participants, userIds = [] }: Receivers,
     binding: KeyBinding,
   ): Promise<SealedKeys> {
-    const invited = await this.#prove(userIds, binding)
+    const invited = await this.#proveCallees(userIds, binding)
     const others = participants.filter(
       ({ userId }) => userId !== this.#keyLog.self.userId && !userIds.includes(userId),
     )
@@ -220,6 +220,16 @@ export class KeyExchange {
   #isOwnIn(members: readonly KeyMember[], { name, userId }: PeerDevice): boolean {
     const { self } = this.#keyLog
     return userId === self.userId && name !== self.name && members.some(one => one.name === name)
+  }
+
+  /** Keys are hidden from those alone whose calls the server refuses: such a user hears what the server would say. */
+  #proveCallees(userIds: readonly string[], binding: KeyBinding): Promise<readonly PeerDevice[]> {
+    return this.#prove(userIds, binding).catch(error => {
+      const calleeIds: unknown = hasCode(error, 'KEYS_UNAVAILABLE') && error.members.hiddenIds
+      if (!Array.isArray(calleeIds) || calleeIds.length === 0) throw error
+      const sentence = 'A callee is no contact and takes calls from contacts only: become contacts first.'
+      throw new CallsignError('CALLEE_NOT_CONTACT', sentence, { members: { calleeIds }, cause: error })
+    })
   }
 
   async #prove(userIds: readonly string[], binding: KeyBinding): Promise<readonly PeerDevice[]> {

@@ -263,9 +263,11 @@ export class KeyLog {
     return checked(async () => {
       if (userIds.length === 0) return []
       const params = { userIds: userIds.join(',') }
-      const { users } = await this.#deps.session.request('GET user/publicKeys', undefined, params)
+      const answer = await this.#deps.session.request('GET user/publicKeys', undefined, params)
+      const { users, unavailable: hidden } = answer
       const missing = userIds.filter(userId => !users.some(user => user.userId === userId))
-      if (missing.length > 0) throw unavailable(missing, 'The keys of a user are not to be seen.')
+      const hiddenIds = missing.filter(userId => hidden?.includes(userId))
+      if (missing.length > 0) throw unavailable(missing, 'The keys of a user are not to be seen.', hiddenIds)
       return userIds.map(userId => users.find(user => user.userId === userId)!)
     })
   }
@@ -366,8 +368,13 @@ function damaged(cause?: unknown): CallsignError {
   return new CallsignError('MALFORMED', 'The link is damaged, or of another server.', { cause })
 }
 
-function unavailable(userIds: readonly string[], sentence: string): CallsignError {
-  return new CallsignError('KEYS_UNAVAILABLE', sentence, { members: { userIds } })
+/** `hiddenIds` are users whose keys the server does not show to this one. */
+function unavailable(
+  userIds: readonly string[],
+  sentence: string,
+  hiddenIds: readonly string[] = [],
+): CallsignError {
+  return new CallsignError('KEYS_UNAVAILABLE', sentence, { members: { userIds, hiddenIds } })
 }
 
 /** A note is none of this log. */

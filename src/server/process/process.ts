@@ -120,7 +120,7 @@ export class Process {
 /** The process as its writing parts use it: a node's may end before it does. */
 export type WritingProcess = Pick<
   Process,
-  'config' | 'logger' | 'world' | 'metrics' | 'devConsole' | 'fatal' | 'onFault'
+  'config' | 'logger' | 'world' | 'metrics' | 'onActorFailure' | 'devConsole' | 'fatal' | 'onFault'
 >
 
 /** The actors of a process. */

@@ -9,7 +9,7 @@ import type { WritingProcess } from '../process/process.ts'
 import type { Application } from './writes.ts'
 
 export function startOutbox(
-  { metrics, logger }: WritingProcess,
+  { metrics, logger, onActorFailure }: WritingProcess,
   system: ActorSystem,
   database: Store,
   { outbox, delivery }: Application,
@@ -24,6 +24,7 @@ export function startOutbox(
         if (outcome.kind !== 'sent' && outcome.kind !== 'skipped')
           logger.warn({ event: 'not-delivered', channel, ...outcome })
       },
+      onNotWritten: error => onActorFailure({ kind: 'outbox', error }),
     }),
   )
   database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))

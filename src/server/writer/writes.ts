@@ -18,15 +18,14 @@ import { operationRoutes } from '../../api/table/operation-routes.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../delivery/delivery.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
+import type { PushSettings } from '../../delivery/push-senders.ts'
 import { SendingThread, type ThreadSettings } from '../../delivery/sending-thread.ts'
 import { SmsSender } from '../../delivery/sms.ts'
-import { WebPushSender } from '../../delivery/web-push.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { developmentRelay } from '../../domain/calls/turn.ts'
 import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { pushTokensJudged } from '../../domain/devices/device.ts'
-import { isPushEndpoint } from '../../domain/devices/web-push.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { isForAnyDevice } from '../../domain/messages/inbox.ts'
 import type { Rates } from '../../domain/rates.ts'
@@ -118,33 +117,33 @@ function openWrites(serving: WriterServing): Writes {
 type Senders = ReturnType<typeof openSenders>
 
 function openSenders({ config, nowMs, onSendingLost }: WriterServing) {
-  const { apns, fcm } = config
-  const isPushing = apns !== undefined || fcm !== undefined
-  const push = { ...(apns && { apns }), ...(fcm && { fcm }) }
+  const push = pushSettingsOf(config)
+  const isPushing = Object.keys(push).length > 0
   const thread = isPushing ? new SendingThread({ push, onLost: onSendingLost }) : undefined
   const mail = config.mail && new MailSender(config.mail)
   const sms = config.sms && new SmsSender(config.sms)
-  const webPush = openWebPush(config)
   const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
   const close = async (): Promise<void> => {
     mail?.close()
-    webPush?.close()
     await thread?.close()
   }
   const byChannel = {
     ...(mail && { mail }),
     ...(sms && { sms }),
     ...thread?.senders,
-    ...(webPush && { webPush }),
     ...(apple && { apple }),
   }
   return { byChannel, apple, close }
 }
 
-function openWebPush({ vapidKey, vapidContact, webPushHosts }: ApplicationConfig): WebPushSender | undefined {
-  if (vapidKey === undefined || vapidContact === undefined) return undefined
-  const isAllowed = (endpoint: string) => isPushEndpoint(endpoint, webPushHosts)
-  return new WebPushSender({ privateKey: vapidKey, contact: vapidContact, isAllowed })
+function pushSettingsOf(config: ApplicationConfig): PushSettings {
+  const { apns, fcm, vapidKey: privateKey, vapidContact: contact, webPushHosts: hosts } = config
+  const hasWebPush = privateKey !== undefined && contact !== undefined
+  return {
+    ...(apns && { apns }),
+    ...(fcm && { fcm }),
+    ...(hasWebPush && { webPush: { privateKey, contact, hosts } }),
+  }
 }
 
 /** Undefined where no rate counts; its counts end all the same. */

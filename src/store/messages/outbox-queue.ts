@@ -62,6 +62,8 @@ export class OutboxQueue {
   /** The rows that are taken and still in the store. */
   readonly #taken = new Set<string>()
   #takenCount = 0
+  /** Rows whose messages are settled, which the store has not taken. */
+  #unwritten: readonly TakenRow[] = []
 
   constructor(deps: OutboxQueueDeps) {
     this.#deps = deps
@@ -69,9 +71,9 @@ export class OutboxQueue {
     this.#end = Uint8Array.of(deps.laneByte + 1)
   }
 
-  /** How many messages are taken and not settled. */
+  /** How many messages are taken and not settled. A row that could not be written counts as one. */
   get takenCount(): number {
-    return this.#takenCount
+    return this.#takenCount + this.#unwritten.length
   }
 
   /** When to look again if nothing is written before, milliseconds since 1970; undefined when nothing waits. */
@@ -116,9 +118,13 @@ export class OutboxQueue {
     return taken
   }
 
-  /** Has them gone, or back at a later time. Until that is durable they are not taken again, nor after it has failed. */
+  /**
+   * Has them gone, or back at a later time. Until that is durable they are not taken again. Where it rejects, the next call
+   * has them written too.
+   */
   async settle(settlements: readonly Settlement[]): Promise<void> {
-    const done: TakenRow[] = []
+    const done = [...this.#unwritten]
+    this.#unwritten = []
     for (const { waiting, untilMs } of settlements) {
       const { row, message } = waiting
       if (!row.open.delete(waiting)) continue
@@ -136,7 +142,12 @@ export class OutboxQueue {
   }
 
   async #settleRows(rows: readonly TakenRow[]): Promise<void> {
-    await this.#deps.settle(rows)
+    try {
+      await this.#deps.settle(rows)
+    } catch (error) {
+      this.#unwritten = this.#unwritten.concat(rows)
+      throw error
+    }
     for (const { key } of rows) this.#taken.delete(nameOfKey(key))
   }
 

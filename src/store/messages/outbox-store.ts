@@ -69,6 +69,8 @@ export class OutboxStore {
   #settle(lane: Lane, rows: readonly TakenRow[]): Promise<void> {
     return this.#store.change(change => {
       for (const { key, tries, postponed } of rows) {
+        // Gone after a write of unknown outcome, which has put the postponed ones back already.
+        if (postponed.length > 0 && change.get(OUTBOX, key) === undefined) continue
         change.remove(OUTBOX, key)
         for (const [dueMs, messages] of byTime(postponed))
           this.#put(change, lane, { dueMs, messages }, tries + 1)

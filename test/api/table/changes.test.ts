@@ -151,6 +151,9 @@ const outboxOf = system.define<OutboxCommand>(
       return outcome
     },
     onTried: (_, { kind }) => tried.push(kind),
+    onNotWritten: error => {
+      throw error
+    },
   }),
 )
 world.database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))

@@ -238,9 +238,15 @@ t.test('a callee with a closed app and no pushes is unreachable, until the app c
 
 t.test('strangers can not be called', async t => {
   const [ann, bob, cat] = await newFriends(t, 3)
-  await t.rejects(bob!.me.call([cat!.me.userId!]), { code: 'KEYS_UNAVAILABLE' })
+  const catsId = cat!.me.userId!
+  const refusal = { code: 'CALLEE_NOT_CONTACT', members: { calleeIds: [catsId] } }
+  await t.rejects(bob!.me.call([catsId]), refusal)
+  await t.rejects(bob!.me.call([ann!.me.userId!, catsId]), refusal, 'who is named alone')
   t.same(bob!.me.calls, [])
   t.same(ann!.me.calls, [])
+  const call = await bob!.me.call([ann!.me.userId!])
+  await t.rejects(call.invite([catsId]), refusal)
+  await call.end()
 })
 
 t.test('a user who has left comes back with the same key, unless the call has ended', async t => {

@@ -64,7 +64,7 @@ t.test(
     )
     t.equal(
       await rejectionOf(ann.exchange.sealForUsers(key, [bob.userId, cat.userId], BINDING)),
-      'KEYS_UNAVAILABLE',
+      'CALLEE_NOT_CONTACT',
     )
     t.same([...ann.events, ...bob.events], [])
   },

@@ -51,7 +51,7 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
 
     /** For every device of these users. */
     suspend fun sealForUsers(key: ByteArray, userIds: List<ULong>, binding: KeyBinding): SealedKeys =
-        sealed(key, prove(userIds, binding), binding)
+        sealed(key, proveCallees(userIds, binding), binding)
 
     /**
      * For a call that goes on. Devices that were proved before are not asked for again, and one in the call that can't be proved is
@@ -63,7 +63,7 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
         userIds: List<ULong>,
         binding: KeyBinding,
     ): SealedKeys {
-        val invited = prove(userIds, binding)
+        val invited = proveCallees(userIds, binding)
         val others = participants.filter { it.userId != self.userId && it.userId !in userIds }
         val receivers = others.filter { it.state == ParticipantState.JOINED || it.state in RINGING }
         fun isOf(device: PeerDevice, receiver: CallParticipant) =
@@ -165,6 +165,16 @@ internal class KeyExchange(private val keyLog: KeyLog, private val session: Sess
             find(member) ?: throw membersRefused("device ${member.name} is not one that the log proves", member.name)
         }
     }
+
+    /** Keys are hidden from those alone whose calls the server refuses: such a user hears what the server would say. */
+    private suspend fun proveCallees(userIds: List<ULong>, binding: KeyBinding): List<PeerDevice> =
+        try {
+            prove(userIds, binding)
+        } catch (error: CallsignException) {
+            val hidden = error.members["hiddenIds"] ?: throw error
+            val sentence = "A callee is no contact and takes calls from contacts only: become contacts first."
+            throw CallsignException("CALLEE_NOT_CONTACT", sentence, error, members = JsonObject(mapOf("calleeIds" to hidden)))
+        }
 
     private suspend fun prove(userIds: List<ULong>, binding: KeyBinding): List<PeerDevice> {
         if (userIds.isEmpty()) return emptyList()

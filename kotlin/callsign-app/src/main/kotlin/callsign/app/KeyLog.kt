@@ -245,10 +245,12 @@ internal class KeyLog(
     /** In the order of the ids. Users that were not asked for are left out. */
     private suspend fun published(userIds: List<ULong>): List<PublishedUser> {
         if (userIds.isEmpty()) return emptyList()
-        val users = session.ask("GET", "user/publicKeys?userIds=${userIds.joinToString(",")}")
-            .members("users").map(::publishedUserOf).associateBy { it.userId }
+        val answer = session.ask("GET", "user/publicKeys?userIds=${userIds.joinToString(",")}")
+        val users = answer.members("users").map(::publishedUserOf).associateBy { it.userId }
+        val hidden = answer.textsOrNull("unavailable").orEmpty()
         val missing = userIds.filter { it !in users }
-        if (missing.isNotEmpty()) throw unavailable(missing, "The keys of a user are not to be seen.")
+        if (missing.isNotEmpty())
+            throw unavailable(missing, "The keys of a user are not to be seen.", missing.filter { "$it" in hidden })
         return userIds.map(users::getValue)
     }
 
@@ -347,5 +349,8 @@ private fun keysReset(userId: ULong, question: KeyQuestion): CallsignException {
 private fun damaged(cause: Throwable? = null): CallsignException =
     CallsignException("MALFORMED", "The link is damaged, or of another server.", cause)
 
-private fun unavailable(userIds: List<ULong>, sentence: String): CallsignException =
-    CallsignException(LocalCode.KEYS_UNAVAILABLE, sentence, members = JsonObject(mapOf("userIds" to idsOf(userIds))))
+/** [hidden] are users whose keys the server does not show to this one. */
+private fun unavailable(userIds: List<ULong>, sentence: String, hidden: List<ULong> = emptyList()): CallsignException {
+    val members = mapOf("userIds" to idsOf(userIds)) + if (hidden.isEmpty()) emptyMap() else mapOf("hiddenIds" to idsOf(hidden))
+    return CallsignException(LocalCode.KEYS_UNAVAILABLE, sentence, members = JsonObject(members))
+}

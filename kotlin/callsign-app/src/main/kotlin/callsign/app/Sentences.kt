@@ -154,6 +154,13 @@ private val SENTENCES = listOf(
         "Dieser Kontakt hat neue Geräte. Vergleicht den Code miteinander, bevor du weitermachst.",
         "KEYS_RESET",
     ),
+    // The SDK says it before the server is asked.
+    Sentences(
+        "You can’t call this person yet. Become contacts first.",
+        "Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.",
+        "Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.",
+        "CALLEE_NOT_CONTACT",
+    ),
     Sentences(
         "A secure call to this person is not possible yet. Ask them to update and open the app.",
         "Chưa thể gọi an toàn cho người này. Hãy nhờ họ cập nhật và mở ứng dụng.",

@@ -101,6 +101,30 @@ class CallsTest {
     }
 
     @Test
+    fun `who is no contact can not be called or invited, and is named`() = withFriends {
+        val cat = server.app()
+        val catId = cat.signInAs("Cat")
+        val call = ann.call(bobId)
+        for (act in listOf<suspend () -> Unit>({ call.invite(listOf(catId)) }, { cat.call(listOf(bobId)) })) {
+            val error = runCatching { act() }.exceptionOrNull() as CallsignException
+            assertEquals("CALLEE_NOT_CONTACT", error.code)
+            assertEquals(1, error.members.texts("calleeIds").size)
+        }
+        call.end()
+        cat.close()
+    }
+
+    @Test
+    fun `a callee whose app is closed and takes no pushes is unreachable`() = withPhone { ann, phone, _ ->
+        val bobId = checkNotNull(phone.userId)
+        phone.close()
+        val call = ann.call(listOf(bobId))
+        val bob = call.participants.first { people -> people.any { it.isUnreachable } }.single { it.isUnreachable }
+        assertEquals(bobId to ParticipantState.INVITED, bob.userId to bob.state)
+        call.end()
+    }
+
+    @Test
     fun `the host's new key reaches the other side, whichever it is`() = withFriends {
         val call = ann.call(bobId)
         bob.view("answer", bob.text("ringing"))
