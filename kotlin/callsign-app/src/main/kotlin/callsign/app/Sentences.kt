@@ -38,11 +38,16 @@ private val SENTENCES = listOf(
         "LOG_UNANSWERED",
     ),
     Sentences(
-        "You are signed out on this device. Sign in again.",
-        "Bạn đã bị đăng xuất trên thiết bị này. Hãy đăng nhập lại.",
-        "Du bist auf diesem Gerät abgemeldet. Melde dich wieder an.",
-        "SIGNED_OUT",
+        "This device was removed from your account. Sign in again.",
+        "Thiết bị này đã bị gỡ khỏi tài khoản của bạn. Hãy đăng nhập lại.",
+        "Dieses Gerät wurde aus deinem Konto entfernt. Melde dich wieder an.",
         "DEVICE_REMOVED",
+    ),
+    Sentences(
+        "You are signed out. Sign in again.",
+        "Bạn đã đăng xuất. Hãy đăng nhập lại.",
+        "Du bist abgemeldet. Melde dich wieder an.",
+        "SIGNED_OUT",
     ),
     Sentences(
         "Another account is signed in here. Sign it out first.",

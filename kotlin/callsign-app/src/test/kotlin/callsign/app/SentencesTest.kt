@@ -8,6 +8,7 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 import org.junit.jupiter.api.AfterEach
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.DynamicTest.dynamicTest
@@ -65,22 +66,29 @@ class SentencesTest {
         val app = server.app(storage)
         server.signIn(app, "Ann")
         app.close()
-        val inGerman = Server(server.url, language = "de-AT")
-        val session = Session.open(inGerman, storage)
-        suspend fun failureOf(act: suspend () -> Unit) = try {
+        val (english, german) = listOf("en", "de-AT").map { refusalsIn(it, storage) }
+        for ((code, first, second) in english.zip(german) { one, other -> Triple(one.code, one.sentence, other.sentence) })
+            assertNotEquals(first, second, code)
+        for (refusal in english + german)
+            assertEquals(refusal.members.needText("title").removeSuffix("."), refusal.sentence.removeSuffix("."))
+    }
+
+    /** One by a request, one by the socket. */
+    private suspend fun refusalsIn(language: String, storage: AppStorage): List<CallsignException> {
+        val speaking = Server(server.url, language = language)
+        val session = Session.open(speaking, storage)
+        suspend fun refusal(act: suspend () -> Unit): CallsignException = try {
             act()
-            null
+            error("it was not refused")
         } catch (error: CallsignException) {
-            error.code to error.sentence
+            error
         }
-        assertEquals("CALL_NOT_FOUND" to "Kein solcher Anruf.", failureOf { session.request("GET", "call/7") })
-        ConnectionTest.Run(session, inGerman) {}.apply {
-            connect()
-            connections.first { it == 1 }
-            assertEquals("NOT_FOUND" to "Nicht gefunden.", failureOf { send("/app/nothing") })
-            disconnect()
-        }
-        Unit
+        val run = ConnectionTest.Run(session, speaking) {}
+        run.connect()
+        run.connections.first { it == 1 }
+        val refusals = listOf(refusal { session.request("GET", "call/7") }, refusal { run.send("/app/nothing") })
+        run.disconnect()
+        return refusals
     }
 
     private companion object {
