@@ -217,14 +217,27 @@ export class Delivery {
   }
 
   async #handOver(message: PushMessage, prepared: Prepared): Promise<DeliveryOutcome> {
-    const { userId, deviceId } = message
-    const { device, kind, provider, push } = prepared
-    const { judgeToken, setApnsEnvironment, onRendered, onRingTaken, nowMs } = this.#deps
+    const { userId, deviceId, notice } = message
+    const { kind, provider } = prepared
+    const { onRendered, onRingTaken, nowMs } = this.#deps
     onRendered?.({ channel: 'push', kind, userId, deviceId, provider, ...shownOf(prepared) })
     const sentAtMs = nowMs()
     const outcome = (await this.#sending(prepared)) ?? SENT
-    const { notice } = message
     if (notice.kind === 'call_invitation' && outcome.kind === 'sent') onRingTaken(notice.callId, userId)
+    // A full disk must not have what was sent sent again, nor keep a ring from going another way. The next push says the same.
+    await this.#learn(message, prepared, outcome, sentAtMs).catch(() => undefined)
+    return outcome
+  }
+
+  /** What the outcome says of the device and its token. Rejects where that can't be kept. */
+  async #learn(
+    { userId, deviceId }: PushMessage,
+    prepared: Prepared,
+    outcome: DeliveryOutcome,
+    sentAtMs: number,
+  ): Promise<void> {
+    const { device, provider, push } = prepared
+    const { judgeToken, setApnsEnvironment } = this.#deps
     const verdict = VERDICTS[outcome.kind]
     if (verdict !== undefined) {
       const atMs = outcome.kind === 'token-gone' ? (outcome.sinceMs ?? sentAtMs) : sentAtMs
@@ -238,7 +251,6 @@ export class Delivery {
     if (isMoved && outcome.environment !== undefined) {
       await setApnsEnvironment(userId, deviceId, outcome.environment)
     }
-    return outcome
   }
 
   /** Undefined without a sender. */

@@ -278,6 +278,21 @@ t.test('a doubted token that takes a push is not doubted any more', async t => {
   t.same(judged, [['apnsVoipToken', 'good', NOW_MS]])
 })
 
+t.test('a store that takes no writes changes no outcome, and keeps no ring from its alert', async t => {
+  const refuse = async () => {
+    throw new Error('the disk is full')
+  }
+  const parts = { judgeToken: refuse, setApnsEnvironment: refuse }
+  const gone = open({ outcomes: [{ kind: 'token-gone', reason: 'Unregistered' }], parts })
+  t.same(await gone.tell(INVITATION), { kind: 'sent' })
+  t.same(gone.pushed, ['b2', 'a1'])
+  const moved = { kind: 'sent', environment: 'development' } as const
+  const doubtful = { ...IPHONE, doubtedAtMs: { apnsVoipToken: 1 } }
+  for (const push of [IPHONE, doubtful]) {
+    t.same(await open({ push, outcomes: [moved], parts }).tell(INVITATION), moved)
+  }
+})
+
 t.test('an alert token, or one of Google, is dropped by its name', async t => {
   for (const [push, name] of [
     [IPHONE, 'apnsToken'],
