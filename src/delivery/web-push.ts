@@ -99,7 +99,10 @@ export class WebPushSender {
   #authorization(webPush: typeof import('web-push').default, origin: string): string {
     const nowMs = this.#nowMs()
     const known = this.#signed.get(origin)
-    if (known !== undefined && nowMs < known.freshUntilMs) return known.header
+    // With a clock that was set back, a token would be good for too long for the push services, and be refused.
+    const isFresh =
+      known !== undefined && nowMs < known.freshUntilMs && nowMs >= known.freshUntilMs - SIGNED_FOR_MS
+    if (isFresh) return known.header
     const { contact, privateKey } = this.#settings
     const { Authorization: header } = webPush.getVapidHeaders(
       ...([origin, contact, this.#publicKey, privateKey, 'aes128gcm'] as const),
