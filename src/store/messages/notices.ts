@@ -107,6 +107,7 @@ export class Notices {
     const { deviceId, push } = device
     if (push === undefined || expiresAtMs === undefined) return
     const provider = providerOf(push)
+    if (provider === undefined) return
     const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
     // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
     const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
@@ -159,9 +160,11 @@ interface Addressee {
 
 type NoticeItem = Extract<InboxItem, { readonly kind: 'notice' }>
 
-function providerOf({ apnsToken, apnsVoipToken, fcmToken }: PushTokens): PushProvider {
+/** Undefined for a device that has sent a key for its pushes, and no token yet. */
+function providerOf({ apnsToken, apnsVoipToken, fcmToken, webPush }: PushTokens): PushProvider | undefined {
   if (apnsToken !== undefined || apnsVoipToken !== undefined) return 'apns'
-  return fcmToken === undefined ? 'webpush' : 'fcm'
+  if (fcmToken !== undefined) return 'fcm'
+  return webPush && 'webpush'
 }
 
 /** An event that could not be pushed for a day is read in the app. */

@@ -78,6 +78,14 @@ function ended(nowMs: number): CallNoticeBody {
   }
 }
 
+t.test('for a device with a key for its pushes, and no token, nothing waits to be pushed', async t => {
+  const { world, userId, silent, nowMs, tellDevice, pushed, inboxOf } = await open(t)
+  const push = { pushKey: `${'A'.repeat(43)}=`, registeredAtMs: {} }
+  await world.database.change(change => world.devices.put(change, userId, { ...silent, push }), nowMs)
+  await tellDevice(silent, invitation(nowMs + 60_000))
+  t.same([inboxOf(silent).length, await pushed()], [1, []])
+})
+
 t.test('every device finds a notice in its inbox but the one that did it, under one event id', async t => {
   const { phone, tablet, silent, nowMs, inboxOf, pushed, tell, world } = await open(t)
   await tell({ kind: 'session_revoked', reason: 'logout' }, phone)
