@@ -224,12 +224,12 @@ export class Delivery {
     const sentAtMs = nowMs()
     const outcome = (await this.#sending(prepared)) ?? SENT
     if (notice.kind === 'call_invitation' && outcome.kind === 'sent') onRingTaken(notice.callId, userId)
-    // A full disk must not have what was sent sent again, nor keep a ring from going another way. The next push says the same.
+    // With a full disk, too, a push is sent once, and a ring goes another way. The next push says the same of the token.
     await this.#learn(message, prepared, outcome, sentAtMs).catch(() => undefined)
     return outcome
   }
 
-  /** What the outcome says of the device and its token. Rejects where that can't be kept. */
+  /** Keeps a provider's word on the device and its token. Rejects where the store doesn't take it. */
   async #learn(
     { userId, deviceId }: PushMessage,
     prepared: Prepared,
