@@ -48,6 +48,7 @@ private val SENTENCES = listOf(
         "Bạn đã đăng xuất. Hãy đăng nhập lại.",
         "Du bist abgemeldet. Melde dich wieder an.",
         "SIGNED_OUT",
+        "SESSION_REVOKED",
     ),
     Sentences(
         "Another account is signed in here. Sign it out first.",
@@ -154,7 +155,6 @@ private val SENTENCES = listOf(
         "Dieser Kontakt hat neue Geräte. Vergleicht den Code miteinander, bevor du weitermachst.",
         "KEYS_RESET",
     ),
-    // The SDK says it before the server is asked.
     Sentences(
         "You can’t call this person yet. Become contacts first.",
         "Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.",
