@@ -1501,8 +1501,6 @@ export interface PushTokens {
       /** Base64url of 16 octets. */
       readonly auth: string
     }
-    /** Ignored. */
-    readonly expirationTime?: number
   }
   /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. Empty: sealed no more. */
   readonly pushKey?: string

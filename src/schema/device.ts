@@ -62,7 +62,6 @@ const SentPushTokens = Type.Object(
               auth: Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'Base64url of 16 octets' }),
             }),
           ),
-          expirationTime: Type.Optional(Type.Number({ description: 'Ignored' })),
         },
         { description: 'A `PushSubscription` of a browser, as its `toJSON` has it' },
       ),

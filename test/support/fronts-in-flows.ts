@@ -70,6 +70,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'client-names': PAGE,
   'client-page': PAGE,
   'client-push': PAGE,
+  'client-scan': PAGE,
   'client-passkeys': 'the page asks what passkeys asks',
   'client-trust': PAGE,
   'console-page': PAGE,
