@@ -159,7 +159,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     vi: 'Đã có danh sách thiết bị mới hơn',
     de: 'Eine andere Geräteliste ist die neueste',
   },
-  SESSION_HAS_DEVICE: { vi: 'Phiên của thiết bị khác', de: 'Sitzung eines anderen Geräts' },
+  SESSION_HAS_DEVICE: {
+    vi: 'Lần đăng nhập này thuộc về thiết bị khác. Hãy đăng nhập lại.',
+    de: 'Diese Anmeldung gehört zu einem anderen Gerät. Melde dich neu an.',
+  },
   PUSH_ENDPOINT_REFUSED: {
     vi: 'Cuộc gọi không thể đổ chuông trong trình duyệt này khi trang đã đóng.',
     de: 'Anrufe können in diesem Browser nicht klingeln, wenn die Seite geschlossen ist.',

@@ -132,7 +132,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   DEVICE_NOT_FOUND: problem(404, 'No such device'),
   DEVICE_LIMIT: problem(409, 'You have too many devices. Remove one first.'),
   DEVICE_LIST_CONFLICT: problem(409, 'Another device list is the newest'),
-  SESSION_HAS_DEVICE: problem(409, 'Session of another device'),
+  SESSION_HAS_DEVICE: problem(409, 'This sign-in belongs to another device. Sign in again.'),
   KEY_IN_USE: problem(409, 'Key of another user'),
   PUSH_ENDPOINT_REFUSED: problem(422, 'Calls can’t ring in this browser while the page is closed.'),
   USER_NOT_FOUND: problem(404, 'This person was not found.'),

@@ -157,7 +157,7 @@ t.test(
     // As a server that gives out Cleo for the token in Ann's link.
     await bob.goto(cleoLink.replace(/&.*/, annLink.slice(annLink.indexOf('&'))))
     await button(bob, 'Ask Cleo to be contacts').click()
-    await bob.getByText('the link itself names somebody else. They are not added.').waitFor()
+    await bob.getByText('The server names another person than the link does. They are not added.').waitFor()
     t.equal(await button(cleo, 'Accept').count(), 0)
     await bob.goto(annLink)
     await button(bob, 'Ask Ann to be contacts').click()
@@ -273,7 +273,7 @@ t.test(
       }
     })`)
     await ann.reload()
-    await ann.getByText('Sign in again to register another key').waitFor()
+    await ann.getByText('This sign-in belongs to another device. Sign in again.').waitFor()
     await askToBe(ann, 'Ann')
     await ann.getByText('Approve this device').waitFor()
     t.match(await digits(ann, 'Code of this device'), /^\d{5}/)

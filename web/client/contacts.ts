@@ -76,9 +76,7 @@ export class Contacts {
     this.#store.update({ opened: undefined })
     const reply = await opened.request().catch(error => {
       if (!hasCode(error, 'KEYS_REFUSED')) throw error
-      throw new Error(
-        'The server says that the link is another person’s than the link itself does. They are not added.',
-      )
+      throw new Error('The server names another person than the link does. They are not added.')
     })
     if (reply.status === 'accepted')
       this.#store.say('good', `You and ${reply.user.displayName} are contacts.`)
