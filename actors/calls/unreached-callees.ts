@@ -15,7 +15,7 @@ interface Unreached {
 export class UnreachedCallees {
   readonly #presence: Presence
   /** In the order of their invitations. */
-  #waiting: readonly Unreached[] = NOBODY
+  #waiting: readonly Unreached[] = NONE
 
   constructor(presence: Presence) {
     this.#presence = presence
@@ -66,4 +66,4 @@ export class UnreachedCallees {
 
 /** Contract 0.1, "6 Push answers". A VoIP push without an answer has been followed by an alert by then. */
 const UNREACHABLE_AFTER_MS = 5_000
-const NOBODY: readonly Unreached[] = []
+const NONE: readonly Unreached[] = []

@@ -6,15 +6,15 @@ import { Delivery, type DeliveryDeps, type Rendered } from '../../src/delivery/d
 import type { FcmPush } from '../../src/delivery/fcm.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
 import {
-  type Device,
   type PushTokenName,
   type PushTokens,
   pushTokensJudged,
   type TokenVerdict,
 } from '../../src/domain/devices/device.ts'
-import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { CallId, UserId } from '../../src/domain/ids.ts'
 import type { Notice, NoticeBody } from '../../src/domain/messages/notice.ts'
 import type { OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
+import { deviceWith, invitationWith } from '../support/push-samples.ts'
 
 const NOW_MS = 1_795_146_521_983
 const USER = 5_000_000_001n as UserId
@@ -37,20 +37,7 @@ const IPHONE: PushTokens = {
 }
 const PIXEL: PushTokens = { fcmToken: 'c3', registeredAtMs: { fcmToken: 1 } }
 
-const INVITATION: NoticeBody = {
-  kind: 'call_invitation',
-  callId: CALL,
-  version: 2,
-  ...CALLER,
-  encryptedAESKey: 'a-key',
-  roomId: 3,
-  isOnGoing: false,
-  expiresAtMs: NOW_MS + 60_000,
-  participants: [],
-  keyEpoch: 1,
-  keyFromUserId: CALLER.callerId,
-  keyFromDeviceId: 9_000_000_001n as DeviceId,
-}
+const INVITATION = invitationWith({ callId: CALL, expiresAtMs: NOW_MS + 60_000 })
 const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }
 
 interface Fakes {
@@ -102,16 +89,7 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
   return { tell, messageOf, send: resend, pushed, judged, failed, rendered, environments, taken }
 }
 
-const DEVICE: Device = {
-  deviceId: 9_000_000_001n as DeviceId,
-  info: { platform: 'ios' },
-  publicKey: '',
-  keyAlgorithm: 'P-256',
-  publicKeyIndex: 0,
-  publicKeyHash: '',
-  createdAtMs: 0,
-  lastSeenAtMs: 0,
-}
+const DEVICE = deviceWith()
 
 t.test('a device with both tokens of Apple rings by one and gets the rest by the other', async t => {
   const { tell, pushed } = open()

@@ -9,45 +9,20 @@ import { ApnsSender } from '../../src/delivery/apns.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
 import type { DeliveryOutcome, Skipped } from '../../src/delivery/outcome.ts'
-import { type Device, type PushTokens, pushTokensJudged } from '../../src/domain/devices/device.ts'
-import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Notice } from '../../src/domain/messages/notice.ts'
+import { type PushTokens, pushTokensJudged } from '../../src/domain/devices/device.ts'
+import type { UserId } from '../../src/domain/ids.ts'
 import { type ApnsAnswer, startApnsStandIn } from '../support/apns-stand-in.ts'
 import { type Http2Act, type HttpAct, startFcmStandIn } from '../support/fcm-stand-in.ts'
+import { deviceWith, invitationWith } from '../support/push-samples.ts'
 
 const DAY_MS = 86_400_000
 const NOW_MS = 1_795_146_521_983
 const USER = 5_000_000_001n as UserId
-const DEVICE: Device = {
-  deviceId: 9_000_000_001n as DeviceId,
-  info: { platform: 'ios' },
-  publicKey: '',
-  keyAlgorithm: 'P-256',
-  publicKeyIndex: 0,
-  publicKeyHash: '',
-  createdAtMs: 0,
-  lastSeenAtMs: 0,
-}
-const INVITATION: Notice & { readonly kind: 'call_invitation' } = {
-  kind: 'call_invitation',
+const DEVICE = deviceWith()
+const INVITATION = {
+  ...invitationWith({ expiresAtMs: NOW_MS + 60_000 }),
   eventId: 'A'.repeat(22),
   sentAtMs: NOW_MS,
-  callId: 8_000_000_001n as CallId,
-  version: 2,
-  callerId: 5_000_000_009n as UserId,
-  callerName: 'Bob',
-  displayName: 'Bob',
-  alias: undefined,
-  isContact: true,
-  isVideo: false,
-  encryptedAESKey: 'a-key',
-  roomId: 3,
-  isOnGoing: false,
-  expiresAtMs: NOW_MS + 60_000,
-  participants: [],
-  keyEpoch: 1,
-  keyFromUserId: 5_000_000_009n as UserId,
-  keyFromDeviceId: 9_000_000_009n as DeviceId,
 }
 const [VOIP, ALERT, GOOGLES] = ['b2'.repeat(32), 'a1'.repeat(32), 'fcm:token']
 const IPHONE: PushTokens = {

@@ -16,6 +16,7 @@ import { anyNotice, NOTICES } from '../support/any-notice.ts'
 import { startApnsStandIn } from '../support/apns-stand-in.ts'
 import { startFcmStandIn } from '../support/fcm-stand-in.ts'
 import { checkProperty } from '../support/property.ts'
+import { deviceWith } from '../support/push-samples.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 3, 48, 41, 983)
 const RING_ENDS_MS = NOW_MS + 60_000
@@ -72,18 +73,8 @@ const MISSED: CallNoticeBody = { kind: 'call_missed', callId: CALL, version: 2, 
 /** The members of every call push. */
 const ENVELOPE = { eventId: EVENT_ID, sentAt: NOW_MS, deviceId: '18446744073709551615' }
 
-function deviceWith(push: PushTokens | undefined): Device {
-  return {
-    deviceId: DEVICE,
-    info: { platform: 'ios' },
-    publicKey: '',
-    keyAlgorithm: 'P-256',
-    publicKeyIndex: 0,
-    publicKeyHash: '',
-    ...(push === undefined ? {} : { push }),
-    createdAtMs: 0,
-    lastSeenAtMs: 0,
-  }
+function phoneWith(push: PushTokens | undefined): Device {
+  return deviceWith({ deviceId: DEVICE, ...(push && { push }) })
 }
 
 function noticeOf(body: NoticeBody): Notice {
@@ -106,7 +97,7 @@ async function startProviders(t: Test) {
       senders: { apns, fcm },
       letters: { appName: 'Callsign', domain: 'call.example', language: 'en' },
       nowMs: () => nowMs,
-      deviceOf: () => deviceWith(tokens),
+      deviceOf: () => phoneWith(tokens),
       badgeOf: () => 3,
       isRinging: () => true,
       onRingTaken: () => undefined,
@@ -418,23 +409,19 @@ t.test('a key that makes the payload too large is left out, where it does', asyn
     ({ content: contentWith(keyChars), eventId: EVENT_ID, expiresAtMs: RING_ENDS_MS }) as const
   const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
   const forms: [name: string, bytesMax: number, payloadOf: (keyChars: number) => object][] = [
-    [
-      'VoIP',
-      5_120,
-      keyChars => finishedApnsPush(apnsPushOf(deviceWith(IPHONE), pushWith(keyChars))!).payload,
-    ],
+    ['VoIP', 5_120, keyChars => finishedApnsPush(apnsPushOf(phoneWith(IPHONE), pushWith(keyChars))!).payload],
     [
       'alert',
       4_096,
       keyChars => {
-        const device = deviceWith({ ...BUNDLE, apnsToken: ALERT_TOKEN })
+        const device = phoneWith({ ...BUNDLE, apnsToken: ALERT_TOKEN })
         return finishedApnsPush(apnsPushOf(device, pushWith(keyChars))!).payload
       },
     ],
     [
       'FCM',
       4_096,
-      keyChars => finishedFcmPush(fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!).data,
+      keyChars => finishedFcmPush(fcmPushOf(phoneWith(PIXEL), pushWith(keyChars), NOW_MS)!).data,
     ],
   ]
   for (const [name, bytesMax, payloadOf] of forms) {
@@ -467,8 +454,8 @@ t.test(
         const content = pushContentOf(notice, { deviceId: DEVICE, expiresAtMs: NOW_MS, badgeOf: () => 1 })
         if (content === undefined) return true
         const push = { content, eventId: EVENT_ID, expiresAtMs: NOW_MS }
-        const apns = apnsPushOf(deviceWith(tokens), push)
-        const fcm = fcmPushOf(deviceWith(tokens), push, NOW_MS)
+        const apns = apnsPushOf(phoneWith(tokens), push)
+        const fcm = fcmPushOf(phoneWith(tokens), push, NOW_MS)
         const texts = fcm ? Object.values(finishedFcmPush(fcm).data) : []
         return isRightForApple(notice, apns && finishedApnsPush(apns)) && areTexts(texts)
       },

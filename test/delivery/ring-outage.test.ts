@@ -9,8 +9,7 @@ import { outboxKind } from '../../actors/outbox.ts'
 import { ApnsSender } from '../../src/delivery/apns.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { FcmSender } from '../../src/delivery/fcm.ts'
-import type { CallNoticeBody } from '../../src/domain/calls/call-notice.ts'
-import type { Device, PushTokens } from '../../src/domain/devices/device.ts'
+import type { PushTokens } from '../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { LANES } from '../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
@@ -20,6 +19,7 @@ import { makeStage } from '../support/actors.ts'
 import { startApnsStandIn } from '../support/apns-stand-in.ts'
 import { DroppingProxy } from '../support/dropping-proxy.ts'
 import { startFcmStandIn } from '../support/fcm-stand-in.ts'
+import { deviceWith, invitationWith } from '../support/push-samples.ts'
 
 const STEP_MS = 500
 const RING_EVERY_MS = 7_000
@@ -32,42 +32,6 @@ const IPHONE: PushTokens = {
   registeredAtMs: { apnsToken: 1, apnsVoipToken: 1 },
 }
 const PIXEL: PushTokens = { fcmToken: 'fcm:token', registeredAtMs: { fcmToken: 1 } }
-
-function invitation(callId: CallId, expiresAtMs: number): CallNoticeBody {
-  return {
-    kind: 'call_invitation',
-    callId,
-    version: 2,
-    callerId: 5_000_000_009n as UserId,
-    callerName: 'Bob',
-    displayName: 'Bob',
-    alias: undefined,
-    isContact: true,
-    isVideo: false,
-    encryptedAESKey: 'a-key',
-    roomId: 3,
-    isOnGoing: false,
-    expiresAtMs,
-    participants: [],
-    keyEpoch: 1,
-    keyFromUserId: 5_000_000_009n as UserId,
-    keyFromDeviceId: 9_000_000_009n as DeviceId,
-  }
-}
-
-function deviceWith(deviceId: DeviceId): Device {
-  return {
-    deviceId,
-    info: { platform: 'ios' },
-    publicKey: '',
-    keyAlgorithm: 'P-256',
-    publicKeyIndex: 0,
-    publicKeyHash: '',
-    push: deviceId === IPHONE_ID ? IPHONE : PIXEL,
-    createdAtMs: 0,
-    lastSeenAtMs: 0,
-  }
-}
 
 t.test('Apple is out for ten minutes', async t => {
   const [apple, google] = await Promise.all([startApnsStandIn(), startFcmStandIn()])
@@ -98,7 +62,7 @@ t.test('Apple is out for ten minutes', async t => {
     },
     letters: { appName: 'Callsign', domain: 'call.example', language: 'en' },
     nowMs: () => world.nowMs(),
-    deviceOf: (_user, deviceId) => deviceWith(deviceId),
+    deviceOf: (_user, deviceId) => deviceWith({ deviceId, push: deviceId === IPHONE_ID ? IPHONE : PIXEL }),
     badgeOf: () => 0,
     isRinging: () => true,
     judgeToken: async () => {},
@@ -144,7 +108,11 @@ t.test('Apple is out for ten minutes', async t => {
         [IPHONE_ID, 'apns'],
         [PIXEL_ID, 'fcm'],
       ] as const) {
-        const notice = { ...invitation(callId, expiresAtMs), eventId: 'A'.repeat(22), sentAtMs: nowMs }
+        const notice = {
+          ...invitationWith({ callId, expiresAtMs }),
+          eventId: 'A'.repeat(22),
+          sentAtMs: nowMs,
+        }
         const userId = 5_000_000_001n as UserId
         outbox.add(change, { channel: 'push', userId, deviceId, notice, expiresAtMs, provider })
       }

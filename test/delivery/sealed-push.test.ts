@@ -15,6 +15,7 @@ import type { DeviceId } from '../../src/domain/ids.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { startApnsStandIn } from '../support/apns-stand-in.ts'
 import { startFcmStandIn } from '../support/fcm-stand-in.ts'
+import { deviceWith } from '../support/push-samples.ts'
 import { readVectors } from '../support/vectors.ts'
 
 interface Vectors {
@@ -43,18 +44,8 @@ const TOKENS: Record<'iPhone' | 'iPhoneWithoutVoip' | 'pixel', PushTokens> = {
   pixel: { fcmToken: FCM_TOKEN, registeredAtMs: {} },
 }
 
-function deviceWith(tokens: PushTokens, deviceId: bigint, pushKey: string): Device {
-  return {
-    deviceId: deviceId as DeviceId,
-    info: { platform: 'ios' },
-    publicKey: '',
-    keyAlgorithm: 'P-256',
-    publicKeyIndex: 0,
-    publicKeyHash: '',
-    push: { ...tokens, pushKey },
-    createdAtMs: 0,
-    lastSeenAtMs: 0,
-  }
+function sealedDevice(tokens: PushTokens, deviceId: bigint, pushKey: string): Device {
+  return deviceWith({ deviceId: deviceId as DeviceId, push: { ...tokens, pushKey } })
 }
 
 /** As they are sent: a push that is finished is not sealed again. */
@@ -203,7 +194,7 @@ t.test('in a thousand pushes no provider sees a name, an id or a key', async t =
       .update(`key ${at % 50}`)
       .digest('base64')
     const tokens = Object.values(TOKENS)[Math.floor(at / 15) % 3]!
-    const device = deviceWith(tokens, mark(at % 50, 'own').id, pushKey)
+    const device = sealedDevice(tokens, mark(at % 50, 'own').id, pushKey)
     const { deviceId } = device
     const expiresAtMs = NOW_MS + 60_000
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf: () => 987_654_321 })!
@@ -243,7 +234,7 @@ t.test('in a thousand pushes no provider sees a name, an id or a key', async t =
 t.test('what Apple gets of a sealed push', async t => {
   const pushKey = Buffer.alloc(32, 7).toString('base64')
   const pushOf = (tokens: PushTokens, at: number): ApnsPush => {
-    const device = deviceWith(tokens, 5n, pushKey)
+    const device = sealedDevice(tokens, 5n, pushKey)
     const { notice } = markedNotice(at)
     const { deviceId } = device
     const content = pushContentOf(notice, { deviceId, expiresAtMs: NOW_MS, badgeOf: () => 3 })!
@@ -275,7 +266,7 @@ t.test('what Apple gets of a sealed push', async t => {
 })
 
 t.test('Google gets a sealed push as data that the app shows, at once', async t => {
-  const device = deviceWith(TOKENS.pixel, 5n, Buffer.alloc(32, 7).toString('base64'))
+  const device = sealedDevice(TOKENS.pixel, 5n, Buffer.alloc(32, 7).toString('base64'))
   const { notice } = markedNotice(4)
   const { deviceId } = device
   const content = pushContentOf(notice, { deviceId, expiresAtMs: NOW_MS + 9_000, badgeOf: () => 3 })!

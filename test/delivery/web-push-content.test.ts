@@ -8,11 +8,12 @@ import { pushContentOf } from '../../src/delivery/push-content.ts'
 import { generateVapidKey } from '../../src/delivery/vapid-key.ts'
 import { WEB_PUSH_BYTES_MAX, WebPushSender } from '../../src/delivery/web-push.ts'
 import { webPushOf } from '../../src/delivery/web-push-content.ts'
-import type { Device, TokenVerdict } from '../../src/domain/devices/device.ts'
-import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
+import type { TokenVerdict } from '../../src/domain/devices/device.ts'
+import type { CallId, RequestId, UserId } from '../../src/domain/ids.ts'
 import type { NoticeBody } from '../../src/domain/messages/notice.ts'
 import { anyNotice } from '../support/any-notice.ts'
 import { checkProperty } from '../support/property.ts'
+import { deviceWith, invitationWith } from '../support/push-samples.ts'
 import { SINK_HOST, WebPushSink } from '../support/web-push-sink.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 20, 3, 48, 41, 983)
@@ -27,31 +28,15 @@ const CALLER = {
   isContact: true,
   isVideo: true,
 }
-const INVITATION = {
-  kind: 'call_invitation',
-  callId: CALL,
-  version: 2,
+const INVITATION = invitationWith({
   ...CALLER,
+  callId: CALL,
   encryptedAESKey: 'the-key',
   roomId: 123_456_789,
-  isOnGoing: false,
   expiresAtMs: NOW_MS + 60_000,
-  participants: [],
-  keyEpoch: 1,
-  keyFromUserId: CALLER.callerId,
-  keyFromDeviceId: 9_000_000_001n as DeviceId,
-} satisfies NoticeBody
+})
 const OVER = { callId: CALL, version: 2, ...CALLER, atMs: NOW_MS }
-const DEVICE: Device = {
-  deviceId: 9_000_000_001n as DeviceId,
-  info: { platform: 'web' },
-  publicKey: '',
-  keyAlgorithm: 'P-256',
-  publicKeyIndex: 0,
-  publicKeyHash: '',
-  createdAtMs: 0,
-  lastSeenAtMs: 0,
-}
+const DEVICE = deviceWith({ info: { platform: 'web' } })
 
 /** A browser with a subscription, and what it reads. */
 async function open(t: Test, locale?: string) {

@@ -29,8 +29,9 @@ export class Rename {
 
   /** Ends with the test, however that ends. */
   static async begin(t: Test, at: TestNode, readAt: TestNode): Promise<Rename> {
-    const { app } = await signInPerson(at.server.http, 0)
-    const reader = await signInAgain(readAt.server.http, 0)
+    // A link may break on a busy machine, and the answer with it.
+    const { app } = await eventually(() => signInPerson(at.server.http, 0))
+    const reader = await eventually(() => signInAgain(readAt.server.http, 0))
     const rename = new Rename(
       async number => (await app.send('PUT /app/api/user', { displayName: `Ann ${number}` })).status === 200,
       async () => {
