@@ -74,8 +74,7 @@ async function allocate(
       ),
     ]
   }
-  const credentials = { username, password, realm, nonce }
-  const answer = await link.exchange(formatRequest(METHODS.allocate, [BY_UDP], credentials))
+  const { answer, credentials } = await allocateWith(link, { username, password, realm, nonce })
   if (!answer.isSuccess) return [fails(check, `${where} ${refusalOf(answer.errorCode)}`)]
   const relayed = parseXorAddress(answer.attributes.get(ATTRIBUTES.xorRelayedAddress))
   const open = await reachable(link, credentials)
@@ -89,6 +88,18 @@ async function allocate(
     ]
   }
   return [ok(check, `${where} relays by ${relayed}, and not into private networks`)]
+}
+
+/** A nonce may be stale already (438): then once more with the one that came instead (RFC 8489, section 9.2.5). */
+async function allocateWith(link: TurnLink, credentials: LongTermCredentials) {
+  const answer = await link.exchange(formatRequest(METHODS.allocate, [BY_UDP], credentials))
+  const nonce = answer.attributes.get(ATTRIBUTES.nonce)
+  if (answer.errorCode !== 438 || nonce === undefined) return { answer, credentials }
+  const renewed = { ...credentials, nonce }
+  return {
+    answer: await link.exchange(formatRequest(METHODS.allocate, [BY_UDP], renewed)),
+    credentials: renewed,
+  }
 }
 
 /** Which of these addresses, that no user has business with, the relay would send to. Nothing is sent. */
