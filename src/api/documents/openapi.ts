@@ -7,7 +7,7 @@ import { assert } from '../../errors.ts'
 import { Challenge } from '../../schema/account.ts'
 import { Time } from '../../schema/time.ts'
 import type { HttpRoute } from '../../transport/route.ts'
-import type { OperationForm } from '../table/operation.ts'
+import type { AppTag, OperationForm } from '../table/operation.ts'
 import { documentRoute } from './document-route.ts'
 import { DocumentSchemas } from './document-schemas.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
@@ -52,7 +52,7 @@ export function openApiRoute(deps: () => OpenApiDeps): HttpRoute {
   return documentRoute('/openapi.json', () => openApiDocument(deps()))
 }
 
-function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+export function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -69,7 +69,7 @@ const INFO = {
   license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
 }
 
-const TAGS: Record<OperationForm['tag'], string> = {
+const TAGS: Record<AppTag, string> = {
   'sign-in': 'Codes, identity providers, tokens',
   user: 'The profile, login methods, the end of an account',
   devices: 'Devices, their keys and push tokens',
@@ -79,7 +79,7 @@ const TAGS: Record<OperationForm['tag'], string> = {
   meta: 'The server itself',
 }
 
-const COMPONENTS = {
+export const COMPONENTS = {
   securitySchemes: {
     session: { type: 'http', scheme: 'bearer', description: 'The access token of a session, opaque' },
   },
