@@ -650,7 +650,7 @@ export interface ExportUserReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -964,7 +964,7 @@ export interface ListSessionsReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -1797,7 +1797,7 @@ export interface SessionStartedEvent {
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
-  readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+  readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -2087,7 +2087,7 @@ export type CallTopicEvent =
   | HostChangedEvent
   | CallStatusEvent
 
-/** Operations by method and path, which begins behind `/app/api/` unless it is a whole one. */
+/** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
   /** Every key that was logged under a hash, each with its proof. */
   'POST /api/get-key-history': {
