@@ -32,6 +32,10 @@ export const createUserToken = operationWithBody(UserTokenRequest, {
       throw new SignalError('AUDIENCE_UNKNOWN', 'this server makes no tokens for that audience')
     const { userId, sessionName } = requester
     const user = deps.database.view(view => deps.accounts.read(view, userId))
+    if (user?.suspension !== undefined) {
+      const members = { reason: user.suspension.reason }
+      throw new SignalError('ACCOUNT_SUSPENDED', 'the account is suspended', { members })
+    }
     const claims = {
       iss: deps.publicUrl(),
       sub: `${userId}`,

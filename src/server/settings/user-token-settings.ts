@@ -44,5 +44,5 @@ export function userTokenKeysOf(
   return [userTokenKey(generateUserTokenKey(derived))]
 }
 
-/** Any visible ASCII but the comma. */
-const AUDIENCE_FORM = /^[\x21-\x2b\x2d-\x7e]{1,256}$/
+/** Visible ASCII but the comma. */
+const AUDIENCE_FORM = /^[A-Za-z0-9][\x21-\x2b\x2d-\x7e]{0,255}$/

@@ -14,7 +14,7 @@ import {
 const CLAIMS = {
   iss: 'https://call.example.org',
   sub: '18446744073709551615',
-  ext: 'Ännchen "1" 🙂\u0000',
+  ext: 'Ännchen "1" 🙂\n',
   aud: 'https://api.example.org',
   sid: 'c2Vzc2lvbg',
   jti: 'anRp',
