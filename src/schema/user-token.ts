@@ -15,7 +15,8 @@ export const UserTokenRequest = Type.Object(
 
 export const UserTokenReply = Type.Object({
   token: Type.String({
-    description: 'A JWT of type `callsign-user+jwt`: `iss`, `sub` (user id), `ext`, `aud`, `sid`, `iat`, `exp`, `jti`',
+    description:
+      'A JWT of type `callsign-user+jwt`: `iss`, `sub` (user id), `ext`, `aud`, `sid`, `iat`, `exp`, `jti`',
   }),
   expiresIn: Type.Integer({ description: 'Seconds that it is good for' }),
 })

@@ -262,7 +262,10 @@ t.test('the key of user tokens is looked for where those who check them do', asy
   }
   const seen = async (more = {}) =>
     (await look(checkUserTokens, { ...environment, ...more })).line('user tokens')
-  t.match(await seen(), { ok: true, detail: `key ${kid} signs, for https://api.example.org; ${url}/.well-known` })
+  t.match(await seen(), {
+    ok: true,
+    detail: `key ${kid} signs, for https://api.example.org; ${url}/.well-known`,
+  })
   answer = { status: 200, text: JSON.stringify({ keys: [userTokenKey(other).jwk] }) }
   t.match(await seen(), { ok: false, detail: /does not list .* restart every node with the same keys/ })
   for (const odd of ['{"keys":{}}', 'null', '<html>']) {

@@ -19,7 +19,10 @@ t.test('nothing is set', async t => {
 })
 
 t.test('keys keep their order, since the first signs', async t => {
-  const { config, problems } = read({ CALLSIGN_TOKEN_KEY: `${other},${one}`, CALLSIGN_TOKEN_AUDIENCES: 'a, b' })
+  const { config, problems } = read({
+    CALLSIGN_TOKEN_KEY: `${other},${one}`,
+    CALLSIGN_TOKEN_AUDIENCES: 'a, b',
+  })
   t.same(problems, [])
   t.same(config, { tokenAudiences: ['a', 'b'], tokenKeys: [other, one] })
   t.same(
@@ -41,16 +44,19 @@ t.test('an audience has no blank and no comma, and is bounded', async t => {
   for (const bad of ['a b', '?api', 'ä', 'a'.repeat(257), 'a\u0000']) t.equal(faults(bad), 1, bad)
 })
 
-t.test('production needs a key for its audiences; development has one, for as long as its secret', async t => {
-  const audiences = { CALLSIGN_TOKEN_AUDIENCES: 'api' }
-  t.same(read(audiences).problems, ['CALLSIGN_TOKEN_AUDIENCES needs CALLSIGN_TOKEN_KEY'])
-  t.same(read(audiences, true).problems, [])
-  const [secret, another] = [randomBytes(32), randomBytes(32)]
-  const kids = (secret: Uint8Array, tokenKeys: readonly string[] = [], isDevelopment = true) =>
-    userTokenKeysOf({ tokenKeys }, isDevelopment, secret).map(({ jwk }) => jwk.kid)
-  t.equal(kids(secret).length, 1)
-  t.same(kids(secret), kids(secret))
-  t.not(kids(secret)[0], kids(another)[0])
-  t.same(kids(secret, [one]), [userTokenKey(one).jwk.kid])
-  t.same(kids(secret, [], false), [])
-})
+t.test(
+  'production needs a key for its audiences; development has one, for as long as its secret',
+  async t => {
+    const audiences = { CALLSIGN_TOKEN_AUDIENCES: 'api' }
+    t.same(read(audiences).problems, ['CALLSIGN_TOKEN_AUDIENCES needs CALLSIGN_TOKEN_KEY'])
+    t.same(read(audiences, true).problems, [])
+    const [secret, another] = [randomBytes(32), randomBytes(32)]
+    const kids = (secret: Uint8Array, tokenKeys: readonly string[] = [], isDevelopment = true) =>
+      userTokenKeysOf({ tokenKeys }, isDevelopment, secret).map(({ jwk }) => jwk.kid)
+    t.equal(kids(secret).length, 1)
+    t.same(kids(secret), kids(secret))
+    t.not(kids(secret)[0], kids(another)[0])
+    t.same(kids(secret, [one]), [userTokenKey(one).jwk.kid])
+    t.same(kids(secret, [], false), [])
+  },
+)
