@@ -53,7 +53,8 @@ export interface AsyncApiDocument {
 }
 
 /** The module, formatted. */
-export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument): string {
+export function wireTypes(whole: OpenApiDocument, asyncApi: AsyncApiDocument): string {
+  const openApi = withoutOthers(whole)
   const schemas = { ...asyncApi.components.schemas, ...openApi.components.schemas }
   const summaries = new Map(
     Object.values(asyncApi.components.messages).map(({ summary, payload }) => [
@@ -116,6 +117,13 @@ function collect(
 function formatted(text: string): string {
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')
   return execFileSync(biome, ['format', '--stdin-file-path=wire.ts'], { cwd: ROOT, input: text }).toString()
+}
+
+/** Without what is for the operator's own services, and no app asks. */
+function withoutOthers({ paths, components }: OpenApiDocument): OpenApiDocument {
+  const { GetUserTokenKeysReply: _, ...schemas } = components.schemas
+  const { '/.well-known/jwks.json': __, ...others } = paths
+  return { paths: others, components: { ...components, schemas } }
 }
 
 function declaration(name: string, schema: Schema, summary = schema.description): string {
