@@ -24,11 +24,7 @@ function startOf({ callId, initiatorId, participants, isVideo }: Call): WebhookE
 }
 
 /** The answer to an invitation, or that none came. One that its inviter was blocked for is nobody's missed call. */
-function answerOf(
-  before: Call | undefined,
-  after: Call,
-  participant: Participant,
-): WebhookEvent | undefined {
+function answerOf(before: Call | undefined, after: Call, participant: Participant): WebhookEvent | undefined {
   const { userId, state, invitedBy, isWithheld } = participant
   const was = before && participantOf(before, userId)
   if (was?.state === state || userId === after.initiatorId || isWithheld) return undefined

@@ -3,6 +3,7 @@
 import type { WebhookEventKind } from '../../domain/operators/webhook-event.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { ID, KIND, NUMBER, TIME } from '../engine/key-parts.ts'
+import { timeBytes } from '../engine/keys.ts'
 import {
   bytes,
   count,
@@ -15,7 +16,6 @@ import {
   text,
   typed,
 } from '../engine/row-form.ts'
-import { timeBytes } from '../engine/keys.ts'
 import { rowTable } from '../engine/table.ts'
 
 export type EndpointRow = RowOf<typeof ENDPOINT>
@@ -95,8 +95,7 @@ export const WEBHOOK_DUE = rowTable('webhook-due', { endpoint: ID, due: TIME, se
   relations: [
     {
       ...OF_EVENT,
-      under: key =>
-        Buffer.concat([key.subarray(0, ID.bytes), key.subarray(ID.bytes + TIME.bytes)]),
+      under: key => Buffer.concat([key.subarray(0, ID.bytes), key.subarray(ID.bytes + TIME.bytes)]),
     },
   ],
   remedy: 'nothing is sent for it; the others are',
@@ -111,8 +110,7 @@ export const WEBHOOK_SUBJECTS = rowTable(
     relations: [
       {
         ...OF_EVENT,
-        under: key =>
-          Buffer.concat([key.subarray(0, ID.bytes), key.subarray(2 * ID.bytes + KIND.bytes)]),
+        under: key => Buffer.concat([key.subarray(0, ID.bytes), key.subarray(2 * ID.bytes + KIND.bytes)]),
       },
     ],
     remedy: 'events of its subject may come in another order',
@@ -133,7 +131,7 @@ const DEAD = object({
 export const WEBHOOK_DEAD = rowTable('webhook-dead', OF_ENDPOINT, DEAD, {
   holds: 'an event that its endpoint did not take, sealed',
   shapes: [DEAD.shape()],
-  ending: { kind: EXPIRY.webhookDead },
+  ending: { kind: EXPIRY.deadWebhook },
   relations: [
     { in: 'webhook-endpoints', under: key => key.subarray(0, ID.bytes), what: () => 'its endpoint' },
   ],
