@@ -2,7 +2,7 @@
 
 import { decode, encode } from 'msgpackr'
 import type { WebhookEventKind } from '../../domain/operators/webhook-event.ts'
-import { SignalError } from '../../errors.ts'
+import { assert, SignalError } from '../../errors.ts'
 import { idInKey, idsKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
@@ -58,13 +58,13 @@ export class WebhookEndpoints {
     return this.all(view).some(each => each.endpointId === endpointId && each.state === 'deleted')
   }
 
-  /** Throws `QUOTA_EXCEEDED` where there are as many as can be. */
+  /** Throws `WEBHOOK_LIMIT` where there are as many as can be. */
   create(change: Change, settings: EndpointSettings): WebhookEndpoint {
     if (this.all(change).length >= ENDPOINTS_MAX)
-      throw new SignalError('QUOTA_EXCEEDED', `there are ${ENDPOINTS_MAX} endpoints of webhooks: delete one`)
-    const random = this.#randomBytes(ID_BYTES)
-    const endpointId = Buffer.from(random).readUIntBE(0, ID_BYTES)
-    return this.#put(change, BigInt(endpointId) + 1n, settings, change.nowMs)
+      throw new SignalError('WEBHOOK_LIMIT', `there are ${ENDPOINTS_MAX} endpoints of webhooks: delete one`)
+    const endpointId = BigInt(Buffer.from(this.#randomBytes(ID_BYTES)).readUIntBE(0, ID_BYTES))
+    assert(endpointId !== OF_SETTINGS && this.read(change, endpointId) === undefined, 'a new id is new')
+    return this.#put(change, endpointId, settings, change.nowMs)
   }
 
   /** Another secret, with which events are signed too; the one before stays good beside it. */
@@ -133,8 +133,19 @@ interface Watched {
   readonly database: Pick<ReadStore, 'watch'>
 }
 
+/** An endpoint as operators name it. */
+export function endpointName(endpointId: bigint): string {
+  return endpointId === OF_SETTINGS ? 'settings' : `wh_${endpointId.toString(16).padStart(12, '0')}`
+}
+
+/** The endpoint of that name; undefined for what is no name. */
+export function parseEndpointName(name: string): bigint | undefined {
+  if (name === 'settings') return OF_SETTINGS
+  return /^wh_[0-9a-f]{12}$/.test(name) ? BigInt(`0x${name.slice(3)}`) : undefined
+}
+
 /** The id of the endpoint that the settings name. */
-export const OF_SETTINGS = 0n
+const OF_SETTINGS = 0n
 /** Each costs rows with every event. */
 const ENDPOINTS_MAX = 16
 const ID_BYTES = 6

@@ -65,19 +65,23 @@ export class WebhookQueue {
     return this.#store.view(view => this.#seqsDue(view, 1)[0]?.dueMs)
   }
 
-  /** Until it is durable they are not taken again. Resolves with what died. */
-  async settle(settlements: readonly WebhookSettlement[], isOutage: boolean): Promise<readonly Died[]> {
-    const died = await this.#store.change(change => [
-      ...this.#webhooks.settle(change, this.#endpointId, settlements),
-      ...(isOutage ? this.#webhooks.killExpired(change, this.#endpointId) : []),
-    ])
+  /**
+   * Until it is durable they are not taken again. `isGone`: the endpoint has answered that it is, so nothing more is written for
+   * it; `isDown`: few are tried, so those whose time is over die untried. Resolves with what died.
+   */
+  async settle(
+    settlements: readonly WebhookSettlement[],
+    { isGone, isDown }: { readonly isGone: boolean; readonly isDown: boolean },
+  ): Promise<readonly Died[]> {
+    const died = await this.#store.change(change => {
+      if (isGone) this.#webhooks.endpoints.setState(change, this.#endpointId, 'gone')
+      return [
+        ...this.#webhooks.settle(change, this.#endpointId, settlements),
+        ...(isDown ? this.#webhooks.killExpired(change, this.#endpointId) : []),
+      ]
+    })
     for (const { seq } of settlements) this.#taken.delete(seq)
     return died
-  }
-
-  /** It has answered that it is gone: no more is sent, or written for it. */
-  stop(): Promise<void> {
-    return this.#store.change(change => this.#webhooks.endpoints.setState(change, this.#endpointId, 'gone'))
   }
 
   /** Removes some of the events of a deleted endpoint; resolves with whether nothing is left. */
