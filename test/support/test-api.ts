@@ -49,6 +49,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   lookupsNeedToken: false,
+  webhookWaitingMax: 1_000_000,
   passkeys: {
     rpId: 'example.org',
     origins: ['https://example.org', `android:apk-key-hash:${'A'.repeat(43)}`],

@@ -24,8 +24,14 @@ import { readPasskeySettings } from './passkey-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
 import { readUserTokenSettings, type UserTokenConfig } from './user-token-settings.ts'
 import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
+import { readWebhookSettings, type WebhookSettings } from './webhook-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig, UserTokenConfig {
+export interface ApplicationConfig
+  extends SmsSettings,
+    LoginCheckSetting,
+    UserTokenConfig,
+    WebhookSettings,
+    WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -79,6 +85,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ...mail(reader),
     ...readSmsSettings(reader),
     ...readLoginCheck(reader),
+    ...readWebhookSettings(reader),
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
