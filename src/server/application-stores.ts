@@ -33,6 +33,7 @@ import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { UserChanges } from '../store/operators/user-changes.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -73,6 +74,7 @@ export function openReadStores(
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
   const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
   const devices = new DeviceStore(database)
+  const userChanges = new UserChanges(expiries)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
@@ -82,7 +84,8 @@ export function openReadStores(
     expiries,
     lists,
     userViews,
-    accounts: new AccountStore(database),
+    userChanges,
+    accounts: new AccountStore(database, userChanges),
     devices,
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),
