@@ -31,6 +31,7 @@ import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writ
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
+import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
@@ -70,7 +71,9 @@ export function openReadStores(
   const history = new CallHistoryStore(base)
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
-  const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
+  const commonCircles = new CommonCircles(database)
+  const haveCircle = (view: View, one: UserId, other: UserId) => commonCircles.haveInCommon(view, one, other)
+  const contacts = new ContactReader({ lists, friendRequests, haveCircle, missedCallsOf })
   const devices = new DeviceStore(database)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
@@ -94,6 +97,7 @@ export function openReadStores(
     calls: new CallReader(base),
     friendRequests,
     missedCallsOf,
+    haveCircle,
     contacts,
     shareTokens: new ShareTokenStore(expiries, lists, secrets),
     badgeOf: (view: View, userId: UserId) => contacts.badgeOf(view, userId, nowMs()),
@@ -123,6 +127,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     outbox,
     notices,
     contacts,
+    circles: new CircleStore({ deferredTasks, randomBytes }),
     searches: new AddressSearches(deferredTasks, accounts, contacts),
     markPairUsed: (sessionId: Uint8Array, generation: number) =>
       database.change(change => sessions.markPairUsed(change, sessionId, generation)),

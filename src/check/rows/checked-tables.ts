@@ -10,6 +10,7 @@ import { EXPIRIES } from '../../store/engine/expiries.ts'
 import { COPY_STATE } from '../../store/engine/ledger-copy.ts'
 import type { AnyTable } from '../../store/engine/table.ts'
 import * as messages from '../../store/messages/message-tables.ts'
+import * as circles from '../../store/operators/circle-tables.ts'
 import { DEFERRED_TASKS } from '../../store/tables/deferred-tasks.ts'
 import { ID_LISTS } from '../../store/tables/id-lists.ts'
 import { IDEMPOTENCY } from '../../store/tables/idempotency-store.ts'
@@ -21,7 +22,7 @@ export const TABLES_BY_SUBJECT: ReadonlyMap<string, readonly AnyTable[]> = new M
   ['accounts and sessions', tablesOf(accounts)],
   ['codes and counts', [...tablesOf(codes), RATES]],
   ['devices', tablesOf(devices)],
-  ['contacts', [...tablesOf(contacts), ID_LISTS]],
+  ['contacts', [...tablesOf(contacts), ...tablesOf(circles), ID_LISTS]],
   ['calls', tablesOf(calls)],
   ['messages that wait', tablesOf(messages)],
   ['endings, tasks for later, kept replies', [EXPIRIES, DEFERRED_TASKS, IDEMPOTENCY]],

@@ -256,6 +256,7 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.history,
     stores.shareTokens,
     stores.contacts,
+    stores.circles,
     waitingSignIns,
   ]
   return {
