@@ -11,6 +11,8 @@ import { COPY_STATE } from '../../store/engine/ledger-copy.ts'
 import type { AnyTable } from '../../store/engine/table.ts'
 import * as messages from '../../store/messages/message-tables.ts'
 import * as circles from '../../store/operators/circle-tables.ts'
+import * as operators from '../../store/operators/operator-tables.ts'
+import * as serverUsers from '../../store/operators/user-tables.ts'
 import { DEFERRED_TASKS } from '../../store/tables/deferred-tasks.ts'
 import { ID_LISTS } from '../../store/tables/id-lists.ts'
 import { IDEMPOTENCY } from '../../store/tables/idempotency-store.ts'
@@ -22,9 +24,10 @@ export const TABLES_BY_SUBJECT: ReadonlyMap<string, readonly AnyTable[]> = new M
   ['accounts and sessions', tablesOf(accounts)],
   ['codes and counts', [...tablesOf(codes), RATES]],
   ['devices', tablesOf(devices)],
-  ['contacts', [...tablesOf(contacts), ...tablesOf(circles), ID_LISTS]],
+  ['contacts', [...tablesOf(contacts), ID_LISTS]],
   ['calls', tablesOf(calls)],
   ['messages that wait', tablesOf(messages)],
+  ['the server API', [...tablesOf(operators), ...tablesOf(serverUsers), ...tablesOf(circles)]],
   ['endings, tasks for later, kept replies', [EXPIRIES, DEFERRED_TASKS, IDEMPOTENCY]],
   ['the copy of a ledger', [COPY_STATE]],
 ])

@@ -5,13 +5,6 @@
 
 import { createHash } from 'node:crypto'
 
-/** Whether the text may be the backend's id for a circle: 1 to 256 octets of UTF-8, compared by octets. */
-export function isCircleName(text: string): boolean {
-  const octets = Buffer.from(text)
-  // Half a surrogate pair has no octets of its own.
-  return octets.length > 0 && octets.length <= NAME_BYTES_MAX && octets.toString() === text
-}
-
 /** The circle in the audit log, where no name may stand that an erasure would have to find. */
 export function circleTarget(name: string): string {
   return `circle:${createHash('sha256').update(name).digest('hex').slice(0, TARGET_HEX)}`
@@ -20,5 +13,4 @@ export function circleTarget(name: string): string {
 export const CIRCLE_MEMBERS_MAX = 10_000
 /** Circles of one user. */
 export const CIRCLES_MAX = 32
-const NAME_BYTES_MAX = 256
 const TARGET_HEX = 16
