@@ -40,6 +40,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   appName: 'Callsign',
   language: 'en',
   providers: [],
+  contactsBy: 'users',
   deepLinkScheme: 'callsign',
   webPushHosts: ['push.example'],
   appleAppIds: [],
