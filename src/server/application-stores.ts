@@ -31,6 +31,7 @@ import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writ
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
+import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
 import { UserChanges } from '../store/operators/user-changes.ts'
@@ -77,7 +78,9 @@ export function openReadStores(
   const history = new CallHistoryStore(base)
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
-  const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
+  const commonCircles = new CommonCircles(database)
+  const haveCircle = (view: View, one: UserId, other: UserId) => commonCircles.haveInCommon(view, one, other)
+  const contacts = new ContactReader({ lists, friendRequests, haveCircle, missedCallsOf })
   const devices = new DeviceStore(database, webhooks)
   const userChanges = new UserChanges(expiries)
   const deviceLists = new DeviceListStore()
@@ -104,6 +107,7 @@ export function openReadStores(
     calls: new CallReader(base),
     friendRequests,
     missedCallsOf,
+    haveCircle,
     contacts,
     shareTokens: new ShareTokenStore(expiries, lists, secrets),
     badgeOf: (view: View, userId: UserId) => contacts.badgeOf(view, userId, nowMs()),
@@ -133,6 +137,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     outbox,
     notices,
     contacts,
+    circles: new CircleStore({ deferredTasks, randomBytes }),
     searches: new AddressSearches(deferredTasks, accounts, contacts),
     markPairUsed: (sessionId: Uint8Array, generation: number) =>
       database.change(change => sessions.markPairUsed(change, sessionId, generation)),

@@ -51,6 +51,8 @@ export interface ApplicationConfig
   readonly janus?: JanusSettings
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
+  /** Who makes contacts: users, by requests, or the operator's backend. */
+  readonly contactsBy: 'users' | 'server'
   /** Scheme of the links that open the app. */
   readonly deepLinkScheme: string
   /** `<team id>.<bundle id>` of the apps that open share links. */
@@ -99,6 +101,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ...readJanusSettings(reader),
     providers: providers(reader),
     ...apple(reader),
+    contactsBy: reader.oneOf('CALLSIGN_CONTACTS', ['users', 'server'], 'users'),
     deepLinkScheme: deepLinkScheme(reader),
     appleAppIds: reader.list(
       'CALLSIGN_APPLE_APP_IDS',
