@@ -31,16 +31,19 @@ import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writ
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
+import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
+import type { RetentionSettings } from './settings/retention-settings.ts'
 
 export interface StoresDeps {
   /** At least 32 bytes. */
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes
+  readonly retention: RetentionSettings
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Called with the error of work that no caller waits for. */
@@ -57,7 +60,7 @@ export type Stores = ReturnType<typeof openStores>
 export function openReadStores(
   database: ReadStore,
   inboxWrites: (inbox: InboxStore) => InboxWrites,
-  deps: StoresDeps,
+  deps: Omit<StoresDeps, 'retention'>,
 ) {
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
@@ -102,7 +105,7 @@ export function openReadStores(
 
 /** `isConnected` says whether the device has a socket at this moment. */
 export function openStores(database: Store, isConnected: NoticesDeps['isConnected'], deps: StoresDeps) {
-  const { randomBytes } = deps
+  const { randomBytes, retention } = deps
   const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), deps)
   const { accounts, sessions, restrictions, expiries, secrets } = reads
   const outbox = new OutboxStore(database, secrets, randomBytes)
@@ -131,8 +134,9 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     rates: new RateStore(expiries),
     idempotency,
     serverKeys: new ServerKeyStore(base),
-    auditLog: new AuditLog(base, AUDIT_KEPT_MS),
+    auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
+    reports: new ReportStore(base, retention.reportsDays * DAY_MS),
   }
 }
 
-const AUDIT_KEPT_MS = 365 * 86_400_000
+const DAY_MS = 86_400_000

@@ -257,6 +257,7 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.shareTokens,
     stores.contacts,
     waitingSignIns,
+    stores.reports,
   ]
   return {
     addresses,
