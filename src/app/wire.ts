@@ -180,6 +180,8 @@ export type CallEndReason =
   | 'alone'
   | 'limit'
   | 'removed'
+  | 'operator'
+  | 'suspended'
   | 'internal'
 
 /** The call is over: close media, wipe the key. */

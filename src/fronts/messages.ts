@@ -14,6 +14,7 @@ export interface Addresses {
   readonly http: string
   readonly grpc: string
   readonly admin: string
+  readonly serverApi: string
   readonly stompTcp?: string
 }
 
@@ -39,8 +40,7 @@ export type MessageToFront =
       readonly kind: 'welcome'
       /** The writer's settings, by `serialize` of `node:v8`: they have maps and sets. */
       readonly config: Uint8Array
-      readonly port: number
-      /** Where the server listens; a front shares the port of HTTP. */
+      /** Where the server listens; a front shares the ports of HTTP and of the server API. */
       readonly addresses: Addresses
       readonly routes: readonly RouteHead[]
       readonly lastChange: number

@@ -33,6 +33,7 @@ import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
+import { ServerUsers } from '../store/operators/server-users.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -136,6 +137,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     serverKeys: new ServerKeyStore(base),
     auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
     reports: new ReportStore(base, retention.reportsDays * DAY_MS),
+    serverUsers: new ServerUsers(accounts),
   }
 }
 

@@ -318,6 +318,6 @@ export async function newDeviceList(
   await world.database.change(change => world.deviceLists.finish(change, userId, logged))
 }
 
-function formatBody(body: unknown): string {
+export function formatBody(body: unknown): string {
   return JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }

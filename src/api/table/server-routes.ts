@@ -10,7 +10,7 @@ import {
   OPERATOR,
   type ServerKeyHolder,
 } from '../../domain/operators/server-key.ts'
-import { SignalError } from '../../errors.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import type { Change } from '../../store/engine/store.ts'
@@ -40,13 +40,19 @@ export function serverRoutes<Given extends ServerRouteDeps>(
   })
 }
 
-/** The operation's route without its handler. */
+/** The operation's route without its handler. Requests count by their key; those without a good one, by their address. */
 export function serverRouteHead({
   method,
   path,
   bodyBytesMax,
 }: ServerOperation<never>): Omit<HttpRoute, 'handle'> {
-  return { method, path, headers: HEADERS, ...(bodyBytesMax !== undefined && { bodyBytesMax }) }
+  return {
+    method,
+    path,
+    headers: HEADERS,
+    isUncounted: true,
+    ...(bodyBytesMax !== undefined && { bodyBytesMax }),
+  }
 }
 
 /** Says who asks. */
@@ -59,7 +65,17 @@ class Askers {
     this.#deps = deps
   }
 
-  of(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
+  of(request: HttpRequest, operation: ServerOperation<never>): ServerKeyHolder {
+    try {
+      return this.#holderOf(request, operation)
+    } catch (error) {
+      if (error instanceof SignalError && UNKNOWN.has(error.code))
+        this.#deps.requestRates?.takeByNetwork('request', request.network)
+      throw error
+    }
+  }
+
+  #holderOf(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
     const { serverKeys, nowMs, requestRates } = this.#deps
     const authorization = request.header('authorization')
     const text = BEARER_FORM.exec(authorization)?.[1] ?? ''
@@ -216,6 +232,11 @@ class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   }
 }
 
+const UNKNOWN: ReadonlySet<ErrorCode> = new Set([
+  'SERVER_KEY_INVALID',
+  'SERVER_KEY_EXPIRED',
+  'SERVER_KEY_REVOKED',
+])
 const HEADERS = ['authorization', 'idempotency-key']
 const BEARER_FORM = /^bearer +(\S+) *$/i
 const EMPTY_OBJECT = Buffer.from('{}')

@@ -5,7 +5,9 @@
 
 import type { FrontDeskMessage } from '../../../actors/messages.ts'
 import { WRITES } from '../../api/operations.ts'
+import { SERVER_OPERATIONS } from '../../api/server-api/operations.ts'
 import { routeHead } from '../../api/table/operation-routes.ts'
+import { serverRouteHead } from '../../api/table/server-routes.ts'
 import { nameOfRoute, type RouteHead } from '../../fronts/messages.ts'
 import type { ReadLease } from '../../fronts/read-lease.ts'
 import type { Ref } from '../../runtime/actor.ts'
@@ -45,6 +47,11 @@ function answeredHere(route: HttpRoute, gate: Gate | undefined): HttpRoute {
 function keptRequest(request: HttpRequest): HttpRequest {
   const { method, path, params, query, requestId, contentType, network, header, body } = request
   return { method, path, params, query, requestId, contentType, network, header, body: body.slice() }
+}
+
+/** The server API, which the writer answers alone. */
+export function serverApiForwarded(desk: Ref<FrontDeskMessage>): readonly HttpRoute[] {
+  return SERVER_OPERATIONS.map(operation => forwarded(serverRouteHead(operation), desk))
 }
 
 /** The writer answers it. */
