@@ -1,6 +1,7 @@
 /** Reports as moderators work through them: queues by state, and what was decided. */
 
 import { parseUint64 } from '../../domain/ids.ts'
+import { readUserRef } from '../../domain/operators/user-ref.ts'
 import { SignalError } from '../../errors.ts'
 import { ChangeReportRequest, ReportPage, ReportsQuery, ReportView } from '../../schema/report.ts'
 import { timeText } from '../../schema/time.ts'
@@ -16,7 +17,7 @@ import {
 } from '../table/server-operation.ts'
 import type { ServerApiDeps } from './deps.ts'
 
-type Deps = Pick<ServerApiDeps, 'accounts' | 'database' | 'reports'>
+type Deps = Pick<ServerApiDeps, 'accounts' | 'database' | 'reports' | 'serverUsers'>
 
 const SHARED = { tag: 'moderation', scope: 'reports' } as const
 
@@ -25,15 +26,23 @@ const listReports = serverReadWithQuery(ReportsQuery, {
   id: 'listReports',
   method: 'GET',
   path: '/server/api/v1/reports',
-  summary: 'Reports in a state: those that wait for a moderator longest first, closed ones newest first',
+  summary:
+    'Reports in a state, or about a user: those that wait for a moderator longest first, others newest first',
   replies: { 200: ReportPage },
   codes: ['USER_NOT_FOUND'],
   handle: (deps: Deps, { query }) =>
     deps.database.view(view => {
-      const { state = 'open' } = query
-      const found = deps.reports.inState(view, state, rangeOf(query))
-      const placeOf = ({ reportId: id, stateSinceMs: atMs }: NamedReport) => ({ id, atMs })
-      return { status: 200, body: pageOf(query, found, placeOf, report => viewOf(view, deps, report)) }
+      const { about, state = 'open' } = query
+      const [range, itemOf] = [rangeOf(query), (report: NamedReport) => viewOf(view, deps, report)]
+      if (about === undefined) {
+        const found = deps.reports.inState(view, state, range)
+        const placeOf = ({ reportId: id, stateSinceMs: atMs }: NamedReport) => ({ id, atMs })
+        return { status: 200, body: pageOf(query, found, placeOf, itemOf) }
+      }
+      const userId = deps.serverUsers.userOf(view, readUserRef(about, '/about'))
+      const found = deps.reports.about(view, userId, range)
+      const placeOf = ({ reportId: id, createdAtMs: atMs }: NamedReport) => ({ id, atMs })
+      return { status: 200, body: pageOf(query, found, placeOf, itemOf) }
     }),
 })
 
