@@ -23,9 +23,10 @@ import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.t
 import { readPasskeySettings } from './passkey-settings.ts'
 import { type RetentionSettings, readRetention } from './retention-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
+import { readUserTokenSettings, type UserTokenConfig } from './user-token-settings.ts'
 import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig {
+export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig, UserTokenConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -89,6 +90,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ),
     ...fcm(reader),
     ...readWebPushSettings(reader),
+    ...readUserTokenSettings(reader, isDevelopment),
     ...turn(reader),
     ...readJanusSettings(reader),
     providers: providers(reader),
