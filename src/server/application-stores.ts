@@ -32,6 +32,7 @@ import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
+import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
 import { UserChanges } from '../store/operators/user-changes.ts'
@@ -41,11 +42,13 @@ import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
+import type { RetentionSettings } from './settings/retention-settings.ts'
 
 export interface StoresDeps {
   /** At least 32 bytes. */
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes
+  readonly retention: RetentionSettings
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Undefined for the usual ones. */
@@ -64,7 +67,7 @@ export type Stores = ReturnType<typeof openStores>
 export function openReadStores(
   database: ReadStore,
   inboxWrites: (inbox: InboxStore) => InboxWrites,
-  deps: StoresDeps,
+  deps: Omit<StoresDeps, 'retention'>,
 ) {
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
@@ -116,7 +119,7 @@ export function openReadStores(
 
 /** `isConnected` says whether the device has a socket at this moment. */
 export function openStores(database: Store, isConnected: NoticesDeps['isConnected'], deps: StoresDeps) {
-  const { randomBytes } = deps
+  const { randomBytes, retention } = deps
   const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), deps)
   const { accounts, sessions, restrictions, expiries, secrets } = reads
   const outbox = new OutboxStore(database, secrets, randomBytes)
@@ -146,9 +149,10 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     rates: new RateStore(expiries),
     idempotency,
     serverKeys: new ServerKeyStore(base),
-    auditLog: new AuditLog(base, AUDIT_KEPT_MS),
+    auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
+    reports: new ReportStore(base, retention.reportsDays * DAY_MS),
     serverUsers: new ServerUsers(accounts),
   }
 }
 
-const AUDIT_KEPT_MS = 365 * 86_400_000
+const DAY_MS = 86_400_000

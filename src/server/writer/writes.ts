@@ -261,6 +261,7 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.contacts,
     stores.circles,
     waitingSignIns,
+    stores.reports,
   ]
   return {
     addresses,

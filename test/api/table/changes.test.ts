@@ -628,6 +628,18 @@ t.test('sign-ins that wait', async t => {
   await answer(false)
 })
 
+t.test('reports, and the work of moderators', async () => {
+  const { token } = await signIn('ray@example.org')
+  await ask('listReportReasons', { token })
+  const report = { userId: ann.userId, callId: 1n, reason: 'threat', text: 'At night' }
+  const { reportId } = await ask('reportUser', { token, body: report })
+  await askServer('listReports')
+  await askServer('getReport', { params: [reportId] })
+  await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
+  await askServer('startConsoleSession')
+  await askServer('listAudit')
+})
+
 t.test('the server API: keys', async () => {
   const body = { name: 'backend', scopes: ['users'] }
   const { id } = await askServer('createServerKey', { body })
