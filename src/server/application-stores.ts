@@ -39,6 +39,7 @@ export interface StoresDeps {
   /** At least 32 bytes. */
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes
+  readonly historyDays: number
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Called with the error of work that no caller waits for. */

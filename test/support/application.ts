@@ -56,6 +56,7 @@ export function worldOf(
   const stores = openStores(around(database), options.isConnected ?? (() => false), {
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+    historyDays: 90,
     nowMs,
     randomBytes,
     onFault: error => {

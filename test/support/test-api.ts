@@ -32,6 +32,7 @@ import { storedTable } from './stored-table.ts'
 export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+  historyDays: 90,
   stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),

@@ -29,6 +29,8 @@ export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPu
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
   readonly stepUpS: number
+  /** How long a call stays in its people's history; 0: there is none. */
+  readonly historyDays: number
   /** How long a sign-in waits for the answer of a listed device, in hours. */
   readonly signInWaitH: number
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
@@ -72,6 +74,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       unit: 'hours',
       usualText: '72, in development 0',
     }),
+    historyDays: reader.integer('CALLSIGN_HISTORY_DAYS', { usual: 90, min: 0, max: 3_650, unit: 'days' }),
     testIdentifiers: testIdentifiers(reader),
     appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),

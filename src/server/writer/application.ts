@@ -54,7 +54,7 @@ export async function startApplication(
   if (log.guard.isRestored) await log.database.change(change => stores.inbox.renewEpochs(change))
   await repair(context, application)
   startOutbox(context, system, log.database, application)
-  startUpkeep(context, application)
+  startUpkeep(context, application, () => stores.history.applyDays(log.database))
   observeApplication(context, stores, media)
   rooms.resume()
   await media?.start(context, rooms.onSeen)
@@ -78,7 +78,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, language, lifetimes, janus } = config.application
+  const { idsAs, language, lifetimes, historyDays, janus } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -86,6 +86,7 @@ function openLive(
   const stores = openStores(database, isConnected, {
     secret: keys.secret,
     lifetimes,
+    historyDays,
     nowMs,
     randomBytes,
     onFault: error => onFault(error),
