@@ -82,6 +82,10 @@ export type ApplicationErrorCode =
   | 'SIGN_IN_REFUSED'
   | 'SIGN_IN_GONE'
   | 'SIGN_IN_NOT_FOUND'
+  // Of the backend's making, or by a moderator.
+  | 'SIGN_IN_TOKEN_INVALID'
+  | 'ACCOUNT_SUSPENDED'
+  | 'AUDIENCE_UNKNOWN'
   // Devices.
   | 'DEVICE_NOT_REGISTERED'
   // The session may do little: its device is on no list, or it has none.
@@ -105,6 +109,7 @@ export type ApplicationErrorCode =
   | 'PENDING_LIMIT'
   | 'USER_BLOCKED'
   | 'BLOCK_LIMIT'
+  | 'CONTACTS_BY_SERVER'
   // Calls.
   | 'CALL_NOT_FOUND'
   | 'CALL_ENDED'
@@ -124,6 +129,18 @@ export type ApplicationErrorCode =
   | 'EPOCH_CONFLICT'
   | 'KEY_MEMBERS_NOT_FOUND'
   | 'TURN_NOT_CONFIGURED'
+  // The server API.
+  | 'SERVER_KEY_INVALID'
+  | 'SERVER_KEY_EXPIRED'
+  | 'SERVER_KEY_REVOKED'
+  | 'SERVER_KEY_NOT_FOUND'
+  | 'SCOPE_MISSING'
+  | 'METHOD_IN_USE'
+  | 'EXTERNAL_ID_IN_USE'
+  | 'USER_OWNS_SIGN_IN'
+  | 'CIRCLE_FULL'
+  | 'REPORT_NOT_FOUND'
+  | 'WEBHOOK_NOT_FOUND'
 
 /** Codes of STOMP connections, which only STOMP speaks. */
 export type ConnectionErrorCode =

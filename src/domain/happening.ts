@@ -26,6 +26,7 @@ export type Happening =
   | { readonly kind: 'blocked'; readonly userId: UserId; readonly otherId: UserId }
   /** The user asked for the account's deletion; it can be restored for seven days. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
+  | { readonly kind: 'account-suspended'; readonly userId: UserId }
   /** Messages were added to the device's inbox. */
   | { readonly kind: 'inbox-news'; readonly userId: UserId; readonly deviceId: DeviceId }
   /** The inbox dropped a message that its device never settled. */

@@ -58,6 +58,14 @@ export const USUAL_RATES = {
   profile: rate(20, HOUR_MS),
   /** By user: exports of an account. */
   export: rate(5, DAY_MS),
+  /** By server key: anything by the server API. */
+  'server-key': rate(50, SECOND_MS, 100),
+  /** By user: tokens that sign them in. */
+  'server-sign-in': rate(10, MINUTE_MS),
+  /** By user: tokens for the operator's own API. */
+  'user-token': rate(60, MINUTE_MS),
+  /** By user: reports of others. */
+  report: rate(20, DAY_MS),
   /** By address. */
   'failed-connect': rate(30, 10 * SECOND_MS),
 } as const satisfies Readonly<Record<string, BucketRate>>

@@ -21,6 +21,9 @@ export interface Secrets {
   readonly passkeyChallenge: KeyObject
   /** Keys the secrets of rooms at the media gateway. */
   readonly mediaRoom: KeyObject
+  /** Keys the credentials of the operator's own command, and of the operators' page. */
+  readonly operatorCommand: KeyObject
+  readonly consoleSession: KeyObject
   /** Seals data that must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
   readonly seal: KeyObject
 }
@@ -39,6 +42,8 @@ export function deriveSecrets(secret: Uint8Array): Secrets {
     possession: derive('possession'),
     passkeyChallenge: derive('passkey-challenge'),
     mediaRoom: derive('media-room'),
+    operatorCommand: derive('operator-command'),
+    consoleSession: derive('console-session'),
     seal: derive('seal'),
   }
 }

@@ -139,7 +139,7 @@ export const SessionId = Type.String({
 })
 
 /** How a session was opened. */
-export const Proof = oneOf(['otp', 'social', 'apple', 'passkey'])
+export const Proof = oneOf(['otp', 'social', 'apple', 'passkey', 'server'])
 
 const TOKEN_MEMBERS = {
   sessionId: { ...SessionId, description: 'The same as long as the session lasts; `user/sessions` lists it' },

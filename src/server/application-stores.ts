@@ -30,6 +30,8 @@ import { InboxStore } from '../store/messages/inbox-store.ts'
 import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writes.ts'
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
+import { AuditLog } from '../store/operators/audit-log.ts'
+import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -129,5 +131,9 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     guessWatch: new GuessWatch(expiries),
     rates: new RateStore(expiries),
     idempotency,
+    serverKeys: new ServerKeyStore(base),
+    auditLog: new AuditLog(base, AUDIT_KEPT_MS),
   }
 }
+
+const AUDIT_KEPT_MS = 365 * 86_400_000

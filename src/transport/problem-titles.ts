@@ -212,6 +212,33 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     de: 'Du bist in einem anderen Anruf. Beende ihn zuerst.',
   },
   ROOM_IN_USE: { vi: 'Phòng đang được dùng', de: 'Raum belegt' },
+  SIGN_IN_TOKEN_INVALID: {
+    vi: 'Lần đăng nhập này không còn hiệu lực. Hãy bắt đầu lại.',
+    de: 'Diese Anmeldung gilt nicht mehr. Beginne von vorn.',
+  },
+  ACCOUNT_SUSPENDED: {
+    vi: 'Tài khoản này đã bị tạm khóa. Hãy liên hệ bộ phận hỗ trợ của ứng dụng.',
+    de: 'Dieses Konto ist gesperrt. Wende dich an den Support der App.',
+  },
+  AUDIENCE_UNKNOWN: { vi: 'Không có đối tượng nhận này', de: 'Unbekannter Empfänger' },
+  CONTACTS_BY_SERVER: {
+    vi: 'Liên hệ của bạn được quản lý thay cho bạn. Bạn không thể tự thêm người.',
+    de: 'Deine Kontakte werden für dich verwaltet. Du kannst niemanden selbst hinzufügen.',
+  },
+  SERVER_KEY_INVALID: { vi: 'Khóa máy chủ không được chấp nhận', de: 'Serverschlüssel nicht angenommen' },
+  SERVER_KEY_EXPIRED: { vi: 'Khóa máy chủ đã hết hạn', de: 'Serverschlüssel abgelaufen' },
+  SERVER_KEY_REVOKED: { vi: 'Khóa máy chủ đã bị thu hồi', de: 'Serverschlüssel widerrufen' },
+  SERVER_KEY_NOT_FOUND: { vi: 'Không có khóa máy chủ này', de: 'Serverschlüssel nicht gefunden' },
+  SCOPE_MISSING: { vi: 'Khóa máy chủ thiếu quyền này', de: 'Serverschlüssel ohne dieses Recht' },
+  METHOD_IN_USE: { vi: 'Địa chỉ của tài khoản khác', de: 'Adresse eines anderen Kontos' },
+  EXTERNAL_ID_IN_USE: { vi: 'Mã ngoài của người dùng khác', de: 'Externe Kennung eines anderen Nutzers' },
+  USER_OWNS_SIGN_IN: {
+    vi: 'Người dùng đăng nhập bằng cách của riêng họ',
+    de: 'Der Nutzer meldet sich auf eigenen Wegen an',
+  },
+  CIRCLE_FULL: { vi: 'Quá nhiều thành viên hoặc nhóm', de: 'Zu viele Mitglieder oder Kreise' },
+  REPORT_NOT_FOUND: { vi: 'Không có báo cáo này', de: 'Meldung nicht gefunden' },
+  WEBHOOK_NOT_FOUND: { vi: 'Không có webhook này', de: 'Webhook nicht gefunden' },
   CALLEE_NOT_CONTACT: {
     vi: 'Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.',
     de: 'Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.',

@@ -30,7 +30,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpRoute {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** The canonical path, such as `/app/api/devices/{deviceId}`; also the route's name in metrics. */
   readonly path: string
   /** Other spellings of the path, with the same `{name}` segments in the same order. */

@@ -7,7 +7,7 @@ import { assert } from '../../errors.ts'
 import { Challenge } from '../../schema/account.ts'
 import { Time } from '../../schema/time.ts'
 import type { HttpRoute } from '../../transport/route.ts'
-import type { OperationForm } from '../table/operation.ts'
+import type { AppTag, OperationForm } from '../table/operation.ts'
 import { documentRoute } from './document-route.ts'
 import { DocumentSchemas } from './document-schemas.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
@@ -69,7 +69,7 @@ const INFO = {
   license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
 }
 
-const TAGS: Record<OperationForm['tag'], string> = {
+const TAGS: Record<AppTag, string> = {
   'sign-in': 'Codes, identity providers, tokens',
   user: 'The profile, login methods, the end of an account',
   devices: 'Devices, their keys and push tokens',

@@ -27,13 +27,22 @@ export class Idempotence {
     this.#bodyText = bodyText
   }
 
-  /** The key that the reply is kept under, with a copy of the body; undefined where none is kept. Throws `VALIDATION_FAILED`. */
-  requestOf(
-    { body, params, header }: HttpRequest,
-    requester: Requester | undefined,
-  ): IdempotentRequest | undefined {
-    const { id, isIdempotent, areRepliesOfSession } = this.#operation
-    if (!isIdempotent || requester === undefined) return undefined
+  /** As `requestBy`, for the user who asks, or for their session alone. */
+  requestOf(request: HttpRequest, requester: Requester | undefined): IdempotentRequest | undefined {
+    if (requester === undefined) return undefined
+    const session = this.#operation.areRepliesOfSession
+      ? ` ${Buffer.from(requester.sessionName, 'latin1').toString('hex')}`
+      : ''
+    return this.requestBy(request, `${requester.userId}${session}`)
+  }
+
+  /**
+   * The key that the reply is kept under for this asker, with a copy of the body; undefined where none is kept. Throws
+   * `VALIDATION_FAILED`.
+   */
+  requestBy({ body, params, header }: HttpRequest, asker: string): IdempotentRequest | undefined {
+    const { id, isIdempotent } = this.#operation
+    if (!isIdempotent) return undefined
     const key = header('idempotency-key')
     if (key === '') return undefined
     if (!KEY_FORM.test(key)) {
@@ -42,11 +51,8 @@ export class Idempotence {
       ]
       throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
     }
-    const session = areRepliesOfSession
-      ? ` ${Buffer.from(requester.sessionName, 'latin1').toString('hex')}`
-      : ''
     const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
-    return { scope: `${id} ${requester.userId}${session}`, key, body: whole }
+    return { scope: `${id} ${asker}`, key, body: whole }
   }
 
   /** Throws `IDEMPOTENCY_KEY_REUSED`. */

@@ -6,6 +6,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import { type DeviceId, parseUint64 } from '../../domain/ids.ts'
 import type { CountedNetwork } from '../../domain/network.ts'
+import type { Scope } from '../../domain/operators/server-key.ts'
 import type { RateName } from '../../domain/rates.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { Change } from '../../store/engine/store.ts'
@@ -16,7 +17,8 @@ import type { Requester } from '../accounts/authentication.ts'
 /**
  * `optional`: a session if a token is sent, which must then be good. `ended`: a session, also one that is over.
  * `session`: a session that is not restricted (`domain/devices/restriction.ts`). `device`: such a one that is bound to a
- * device. `restricted` and `restricted-device`: the same, restricted or not.
+ * device. `restricted` and `restricted-device`: the same, restricted or not. `server-key` and `operator` are of the server API
+ * (`server-operation.ts`).
  */
 export type Access =
   | 'public'
@@ -26,6 +28,11 @@ export type Access =
   | 'restricted-device'
   | 'session'
   | 'device'
+  | 'server-key'
+  | 'operator'
+
+/** Access of the application API: by a session, if at all. */
+export type AppAccess = Exclude<Access, 'server-key' | 'operator'>
 
 /** How often an operation may be called; rules of one name share their counts. */
 export interface RateRule {
@@ -80,7 +87,16 @@ type RequesterOf<A extends Access> = A extends 'public'
       ? Requester & { readonly deviceId: DeviceId }
       : Requester
 
-interface OperationRules<A extends Access> {
+export type AppTag = 'sign-in' | 'user' | 'devices' | 'contacts' | 'calls' | 'log' | 'meta'
+export type ServerTag =
+  | 'users'
+  | 'sign-in tokens'
+  | 'contacts and circles'
+  | 'calls of users'
+  | 'moderation'
+  | 'operator'
+
+export interface OperationRules<A extends Access> {
   /** `operationId` of the document, such as `verifyLogin`. */
   readonly id: string
   readonly method: HttpRoute['method']
@@ -88,10 +104,12 @@ interface OperationRules<A extends Access> {
   /** Other spellings of the path, and older ones whose answers say so (contract 1.1). */
   readonly aliases?: HttpRoute['aliases']
   readonly deprecatedAliases?: HttpRoute['deprecatedAliases']
-  readonly tag: 'sign-in' | 'user' | 'devices' | 'contacts' | 'calls' | 'log' | 'meta'
+  readonly tag: AppTag | ServerTag
   /** One line for the document. */
   readonly summary: string
   readonly access: A
+  /** Of an operation by a server key: the scope that the key must have. */
+  readonly scope?: Scope
   /** The form of the answer's body by status; null for none. */
   readonly replies: Readonly<Partial<Record<Reply['status'], TSchema | null>>>
   /** The codes that it refuses with, beyond those of every operation of its access and form. */
@@ -166,12 +184,12 @@ export interface Read<in Deps> extends Operation<Deps> {
 }
 
 /** A read that takes no query. */
-export function read<Deps, A extends Access>(rules: ReadRules<Deps, undefined, A>): Read<Deps> {
+export function read<Deps, A extends AppAccess>(rules: ReadRules<Deps, undefined, A>): Read<Deps> {
   return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Read<Deps>['handle'] }
 }
 
 /** A read with a query of this schema. */
-export function readWithQuery<Deps, Schema extends TObject, A extends Access>(
+export function readWithQuery<Deps, Schema extends TObject, A extends AppAccess>(
   querySchema: Schema,
   rules: ReadRules<Deps, Static<Schema>, A>,
 ): Read<Deps> {
@@ -179,14 +197,14 @@ export function readWithQuery<Deps, Schema extends TObject, A extends Access>(
 }
 
 /** An operation that takes no body, and is no read. */
-export function operation<Deps, A extends Access>(
+export function operation<Deps, A extends AppAccess>(
   rules: WriteRules<Deps, undefined, A> & Pick<Operation<Deps>, 'isPrefixKnown'>,
 ): Operation<Deps> {
   return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation<Deps>['handle'] }
 }
 
 /** An operation with a body of this schema. */
-export function operationWithBody<Deps, Schema extends TSchema, A extends Access>(
+export function operationWithBody<Deps, Schema extends TSchema, A extends AppAccess>(
   bodySchema: Schema,
   {
     isPrefixKnown,

@@ -26,13 +26,19 @@ function formCodes(operation: OperationForm): readonly ErrorCode[] {
 }
 
 /** Whether clients that are too old are turned away: `meta` tells them so, and the log is open to all. */
-export function isVersionChecked({ tag }: OperationForm): boolean {
-  return tag !== 'meta' && tag !== 'log'
+export function isVersionChecked({ tag, access }: OperationForm): boolean {
+  return tag !== 'meta' && tag !== 'log' && access !== 'server-key' && access !== 'operator'
 }
 
 const ANY_CODES: readonly ErrorCode[] = ['MALFORMED_REQUEST', 'RATE_LIMITED', 'INTERNAL']
 
 const BAD_SESSION_CODES: readonly ErrorCode[] = ['TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION_REVOKED']
+
+const SERVER_KEY_CODES: readonly ErrorCode[] = [
+  'SERVER_KEY_INVALID',
+  'SERVER_KEY_EXPIRED',
+  'SERVER_KEY_REVOKED',
+]
 
 const RESTRICTION_CODES: readonly ErrorCode[] = ['DEVICE_NOT_LISTED', 'DEVICE_REQUIRED']
 
@@ -42,6 +48,8 @@ const ACCESS_CODES: Record<Access, readonly ErrorCode[]> = {
   ended: ['TOKEN_MISSING', 'TOKEN_INVALID', 'TOKEN_EXPIRED'],
   restricted: ['TOKEN_MISSING', ...BAD_SESSION_CODES],
   'restricted-device': ['TOKEN_MISSING', ...BAD_SESSION_CODES, 'DEVICE_NOT_REGISTERED'],
+  'server-key': [...SERVER_KEY_CODES, 'SCOPE_MISSING'],
+  operator: SERVER_KEY_CODES,
   session: ['TOKEN_MISSING', ...BAD_SESSION_CODES, ...RESTRICTION_CODES],
   device: ['TOKEN_MISSING', ...BAD_SESSION_CODES, ...RESTRICTION_CODES, 'DEVICE_NOT_REGISTERED'],
 }

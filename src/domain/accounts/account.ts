@@ -18,6 +18,30 @@ export interface User {
   readonly acceptLanguage: string
   /** When the account will be erased, if its user asked for it and does not sign in before. */
   readonly erasesAtMs?: number
+  /** What the operator's backend calls the user: 1 to 256 octets of UTF-8, compared by octets. */
+  readonly externalId?: string
+  /** Made by the server API, and without a login method of the user's own since: the backend may sign them in. */
+  readonly isMadeByServer?: true
+  /** What the backend says of the user. Nobody has proven it, so it is no login method and finds nobody. */
+  readonly contactData?: ContactData
+  readonly suspension?: Suspension
+}
+
+export interface ContactData {
+  readonly email?: string
+  /** E.164. */
+  readonly phone?: string
+}
+
+/** A moderator's act: no session, no call, until it is taken back. */
+export interface Suspension {
+  /** A code for the app, such as `abuse`. */
+  readonly reason: string
+  /** For moderators. */
+  readonly note?: string
+  readonly atMs: number
+  /** When it ends by itself; absent: never. */
+  readonly untilMs?: number
 }
 
 interface LoginMethodBase {
@@ -78,8 +102,8 @@ export const DEFAULT_SETTINGS: UserSettings = {
 }
 
 /** Whether a stranger may ring the user, and read their keys to do so. */
-export function takesCallsFromStrangers({ settings, erasesAtMs }: User): boolean {
-  return !settings.callsFromContactsOnly && erasesAtMs === undefined
+export function takesCallsFromStrangers({ settings, erasesAtMs, suspension }: User): boolean {
+  return !settings.callsFromContactsOnly && erasesAtMs === undefined && suspension === undefined
 }
 
 /** Identifies one sign-in method among all accounts: an address, issuer and subject, never a provider's email, or a passkey. */

@@ -35,14 +35,15 @@ export interface Session {
   readonly revokedBecause?: RevocationReason
 }
 
-/** A one-time code, an identity provider, Apple, or a passkey. */
-export type Proof = 'otp' | 'social' | 'apple' | 'passkey'
+/** A one-time code, an identity provider, Apple, a passkey, or a token that the operator's backend asked for. */
+export type Proof = 'otp' | 'social' | 'apple' | 'passkey' | 'server'
 
 export type RevocationReason =
   | 'refresh_token_reused'
   | 'device_removed'
   | 'logged_out_everywhere'
   | 'account_deleted'
+  | 'account_suspended'
   | 'replaced'
   | 'ended_by_user'
 

@@ -14,7 +14,9 @@ import type { ApiDeps, AskRoom } from '../../api/deps.ts'
 import { DeviceLists } from '../../api/devices/device-lists.ts'
 import { DeviceRegistration } from '../../api/devices/device-registration.ts'
 import { WRITES, type WriteDeps } from '../../api/operations.ts'
+import { SERVER_OPERATIONS } from '../../api/server-api/operations.ts'
 import { operationRoutes } from '../../api/table/operation-routes.ts'
+import { serverRoutes } from '../../api/table/server-routes.ts'
 import { Delivery, type DeliveryDeps, type Rendered } from '../../delivery/delivery.ts'
 import type { LoginCheckOutcome } from '../../delivery/login-check.ts'
 import { MailSender } from '../../delivery/mail.ts'
@@ -78,6 +80,8 @@ export interface WriterServing extends Serving {
 
 interface Writes {
   readonly routes: readonly HttpRoute[]
+  /** Of the server API. */
+  readonly serverRoutes: readonly HttpRoute[]
   readonly outbox: OutboxStore
   readonly delivery: Delivery
   readonly registration: DeviceRegistration
@@ -99,11 +103,13 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
+  const { serverKeys, auditLog } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,

@@ -25,6 +25,13 @@ import {
 import { type Relation, rowTable } from '../engine/table.ts'
 
 const SETTINGS = object({ discoverableByEmail: flag, discoverableByPhone: flag, callsFromContactsOnly: flag })
+const CONTACT_DATA = object({ email: optional(text), phone: optional(text) })
+const SUSPENSION = object({
+  reason: text,
+  note: optional(text),
+  atMs: count,
+  untilMs: optional(count),
+})
 const USER = object({
   displayName: text,
   createdAtMs: count,
@@ -33,6 +40,10 @@ const USER = object({
   primaryMethodId: optional(id<MethodId>()),
   acceptLanguage: text,
   erasesAtMs: optional(count),
+  externalId: optional(text),
+  isMadeByServer: optional(oneOf(true)),
+  contactData: optional(CONTACT_DATA),
+  suspension: optional(SUSPENSION),
 })
 
 export const USERS = rowTable('users', { user: ID }, USER, {
@@ -142,7 +153,7 @@ const SESSION = object({
   createdAtMs: count,
   lastUsedAtMs: count,
   endsAtMs: count,
-  methods: listOf(oneOf('otp', 'social', 'apple', 'passkey')),
+  methods: listOf(oneOf('otp', 'social', 'apple', 'passkey', 'server')),
   userAgent: text,
   network: optional(sealed),
   deviceId: optional(id<DeviceId>()),

@@ -103,6 +103,12 @@ export const EXPIRY = {
   waitingSignIn: 18,
   refusedSignIn: 19,
   passkeyChallenge: 20,
+  suspension: 21,
+  report: 22,
+  audit: 23,
+  signInToken: 24,
+  deadWebhook: 25,
+  serverKey: 26,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

@@ -1,0 +1,10 @@
+/** Everything that operations of the server API are given. A file takes the members that it needs. */
+
+import type { AuditLog } from '../../store/operators/audit-log.ts'
+import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
+import type { ApiDeps } from '../deps.ts'
+
+export interface ServerApiDeps extends ApiDeps {
+  readonly serverKeys: ServerKeyStore
+  readonly auditLog: AuditLog
+}

@@ -1,0 +1,210 @@
+/**
+ * Operations of the server API as routes: authenticate, count, check the scope, read body and query, hand over, answer. The same
+ * steps for every operation, so that none forgets one.
+ */
+
+import {
+  CREDENTIAL_MS_MAX,
+  isOperatorCredential,
+  OPERATOR,
+  type ServerKeyHolder,
+} from '../../domain/operators/server-key.ts'
+import { SignalError } from '../../errors.ts'
+import { BodyReader, formatJson } from '../../schema/json.ts'
+import { QueryReader } from '../../schema/query.ts'
+import type { Change } from '../../store/engine/store.ts'
+import type { AuditLog } from '../../store/operators/audit-log.ts'
+import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
+import type { ApiDeps } from '../deps.ts'
+import { Idempotence } from './idempotence.ts'
+import type { Reply } from './operation.ts'
+import type { AuditedReply, ServerOperation, ServerRequest } from './server-operation.ts'
+
+export interface ServerRouteDeps
+  extends Pick<ApiDeps, 'database' | 'idempotency' | 'idsAs' | 'nowMs' | 'requestRates' | 'secrets'> {
+  readonly serverKeys: Pick<ServerKeyStore, 'holderOf'>
+  readonly auditLog: Pick<AuditLog, 'add'>
+}
+
+/** The routes of the operations, for the process that writes. */
+export function serverRoutes<Given extends ServerRouteDeps>(
+  operations: readonly ServerOperation<NoInfer<Given>>[],
+  deps: Given,
+): readonly HttpRoute[] {
+  const askers = new Askers(deps)
+  return operations.map(operation => {
+    const runner = new ServerRunner(operation, deps, askers)
+    return { ...serverRouteHead(operation), handle: request => runner.run(request) }
+  })
+}
+
+/** The operation's route without its handler. */
+export function serverRouteHead({
+  method,
+  path,
+  bodyBytesMax,
+}: ServerOperation<never>): Omit<HttpRoute, 'handle'> {
+  return { method, path, headers: HEADERS, ...(bodyBytesMax !== undefined && { bodyBytesMax }) }
+}
+
+/** Says who asks. */
+class Askers {
+  readonly #deps: ServerRouteDeps
+  /** Credentials of the operator's command that were used, by when they are no more good. */
+  readonly #used = new Map<string, number>()
+
+  constructor(deps: ServerRouteDeps) {
+    this.#deps = deps
+  }
+
+  of(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
+    const { serverKeys, nowMs, requestRates } = this.#deps
+    const authorization = request.header('authorization')
+    const text = BEARER_FORM.exec(authorization)?.[1] ?? ''
+    if (access === 'operator') return this.#operator(request, text)
+    const holder = serverKeys.holderOf(text, nowMs())
+    requestRates?.take('server-key', 'server-key', holder.keyId)
+    if (scope !== undefined && !holder.scopes.has(scope))
+      throw new SignalError('SCOPE_MISSING', `this needs a server key with the scope ${scope}`)
+    return holder
+  }
+
+  #operator({ method, path, body }: HttpRequest, text: string): ServerKeyHolder {
+    const { secrets, nowMs } = this.#deps
+    const now = nowMs()
+    for (const [used, untilMs] of this.#used) if (untilMs <= now) this.#used.delete(used)
+    if (
+      this.#used.has(text) ||
+      !isOperatorCredential(secrets.operatorCommand, text, { method, path, body }, now)
+    )
+      throw new SignalError(
+        'SERVER_KEY_INVALID',
+        'this is for the operator’s command alone, with the server’s own secret and time',
+      )
+    this.#used.set(text, now + 2 * CREDENTIAL_MS_MAX)
+    return { keyId: OPERATOR, name: OPERATOR, scopes: new Set() }
+  }
+}
+
+class ServerRunner<Given extends ServerRouteDeps> {
+  readonly #operation: ServerOperation<Given>
+  readonly #deps: Given
+  readonly #askers: Askers
+  readonly #bodyReader: BodyReader<NonNullable<ServerOperation<Given>['bodySchema']>> | undefined
+  readonly #queryReader: QueryReader<NonNullable<ServerOperation<Given>['querySchema']>> | undefined
+  readonly #idempotence: Idempotence
+
+  constructor(operation: ServerOperation<Given>, deps: Given, askers: Askers) {
+    this.#operation = operation
+    this.#deps = deps
+    this.#askers = askers
+    this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
+    this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
+    this.#idempotence = new Idempotence(operation, deps, body => this.#bodyText(body))
+  }
+
+  async run(request: HttpRequest): Promise<HttpAnswer> {
+    const holder = this.#askers.of(request, this.#operation)
+    // Now, since the body's memory is gone at the first await.
+    const idempotent = this.#idempotence.requestBy(request, `key ${holder.keyId}`)
+    const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
+    const body = this.#readBody(request)
+    if (kept !== undefined) return this.#answer(kept)
+    const checked = new CheckedServerRequest(this.#operation.id, this.#deps, this.#idempotence, {
+      body,
+      query: this.#queryReader?.read(request.query),
+      params: request.params,
+      holder,
+      requestId: request.requestId,
+      network: request.network,
+      nowMs: this.#deps.nowMs(),
+      idempotent,
+    })
+    const { handle, isCommittedElsewhere } = this.#operation
+    const reply = isCommittedElsewhere
+      ? await this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checked))
+      : await handle(this.#deps, checked)
+    return this.#answer(reply)
+  }
+
+  #readBody({ body, contentType }: HttpRequest): unknown {
+    const { bodyMediaType, isBodyOptional } = this.#operation
+    if (bodyMediaType !== undefined) {
+      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return body.slice()
+      throw new SignalError('UNSUPPORTED_MEDIA_TYPE', `send the body as ${bodyMediaType}`)
+    }
+    if (this.#bodyReader === undefined) return undefined
+    if (body.length === 0 && isBodyOptional) return this.#bodyReader.read(EMPTY_OBJECT, 'application/json')
+    return this.#bodyReader.read(body, contentType)
+  }
+
+  #answer({ status, body, contentType = JSON_TYPE }: Reply): HttpAnswer {
+    const isBytes = body instanceof Uint8Array
+    const written = body === undefined ? '' : isBytes ? body : this.#bodyText(body)
+    return { status, contentType, body: written, noStore: true }
+  }
+
+  #bodyText(body: object | string): string {
+    return typeof body === 'string' ? body : formatJson(body, this.#deps.idsAs)
+  }
+}
+
+type CheckedMembers = Omit<ServerRequest<unknown, unknown>, 'audit' | 'commit'>
+
+class CheckedServerRequest implements ServerRequest<unknown, unknown> {
+  readonly body: unknown
+  readonly query: unknown
+  readonly params: readonly string[]
+  readonly holder: ServerKeyHolder
+  readonly requestId: string
+  readonly network: string
+  readonly nowMs: number
+  readonly idempotent: ServerRequest<unknown, unknown>['idempotent']
+  readonly #operation: string
+  readonly #auditLog: ServerRouteDeps['auditLog']
+  readonly #idempotence: Idempotence
+
+  constructor(
+    operation: string,
+    { auditLog }: ServerRouteDeps,
+    idempotence: Idempotence,
+    { body, query, params, holder, requestId, network, nowMs, idempotent }: CheckedMembers,
+  ) {
+    this.body = body
+    this.query = query
+    this.params = params
+    this.holder = holder
+    this.requestId = requestId
+    this.network = network
+    this.nowMs = nowMs
+    this.idempotent = idempotent
+    this.#operation = operation
+    this.#auditLog = auditLog
+    this.#idempotence = idempotence
+  }
+
+  audit(change: Change, target: string): void {
+    const { keyId, person } = this.holder
+    const row = { keyId, ...(person !== undefined && { person }), operation: this.#operation, target }
+    this.#auditLog.add(change, { ...row, requestId: this.requestId })
+  }
+
+  get commit(): ServerRequest<unknown, unknown>['commit'] {
+    return write => this.#commit(write)
+  }
+
+  #commit(write: (change: Change) => AuditedReply): Promise<Reply> {
+    const audited = (change: Change): Reply => {
+      const { target, ...reply } = write(change)
+      if (target !== undefined) this.audit(change, target)
+      return reply
+    }
+    return this.#idempotence.commit(audited, this.idempotent, this.nowMs)
+  }
+}
+
+const HEADERS = ['authorization', 'idempotency-key']
+const BEARER_FORM = /^bearer +(\S+) *$/i
+const EMPTY_OBJECT = Buffer.from('{}')
+const JSON_TYPE = 'application/json; charset=utf-8'

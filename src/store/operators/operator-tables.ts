@@ -1,0 +1,43 @@
+/** Tables of the server API: its keys, and the record of what was done by it. */
+
+import type { Scope } from '../../domain/operators/server-key.ts'
+import { EXPIRY } from '../engine/expiries.ts'
+import { opaque, TIME } from '../engine/key-parts.ts'
+import { bytes, count, listOf, object, optional, type RowOf, text, typed } from '../engine/row-form.ts'
+import { rowTable } from '../engine/table.ts'
+
+export type ServerKey = RowOf<typeof SERVER_KEY>
+const SERVER_KEY = object({
+  name: text,
+  person: optional(text),
+  scopes: listOf(typed<Scope>(text)),
+  secretHash: bytes(32),
+  createdAtMs: count,
+  expiresAtMs: optional(count),
+  revokedAtMs: optional(count),
+})
+
+export const SERVER_KEYS = rowTable('server-keys', { key: opaque(6) }, SERVER_KEY, {
+  holds: 'name, scopes and the hash of a key of the server API',
+  ending: { kind: EXPIRY.serverKey },
+  remedy: 'the backend’s requests are refused: make another key',
+})
+
+/** A request to the server API that changed something. */
+export type AuditRow = RowOf<typeof AUDIT_ROW>
+const AUDIT_ROW = object({
+  keyId: text,
+  person: optional(text),
+  /** The `operationId`. */
+  operation: text,
+  /** Such as `id:4294967297`; never an address or an external id, which an erasure would have to find here. */
+  target: text,
+  requestId: text,
+})
+
+export const AUDIT = rowTable('audit', { time: TIME, random: opaque(6) }, AUDIT_ROW, {
+  holds: 'who did what to whom by the server API',
+  shapes: [AUDIT_ROW.shape(), AUDIT_ROW.shape('person')],
+  ending: { kind: EXPIRY.audit },
+  remedy: 'the record of one request is lost',
+})
