@@ -33,6 +33,8 @@ import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { UserEvents } from '../store/operators/user-events.ts'
+import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -44,6 +46,8 @@ export interface StoresDeps {
   readonly lifetimes: TokenLifetimes
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
+  /** Undefined for the usual ones. */
+  readonly webhookBounds?: WebhookBounds | undefined
   /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
@@ -63,7 +67,8 @@ export function openReadStores(
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
   const expiries = new Expiries(deps.onFault)
-  const base = { ...deps, database, secrets, expiries }
+  const webhooks = new Webhooks({ ...deps, database, secrets, expiries })
+  const base = { ...deps, database, secrets, expiries, webhooks }
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const lists = new IdLists()
   const inbox = new InboxStore(base)
@@ -72,7 +77,7 @@ export function openReadStores(
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
   const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
-  const devices = new DeviceStore(database)
+  const devices = new DeviceStore(database, webhooks)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
@@ -82,7 +87,8 @@ export function openReadStores(
     expiries,
     lists,
     userViews,
-    accounts: new AccountStore(database),
+    webhooks,
+    accounts: new AccountStore(database, new UserEvents(webhooks)),
     devices,
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),

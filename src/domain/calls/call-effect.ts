@@ -30,6 +30,7 @@ import type {
   PlainCallNotice,
 } from './call-notice.ts'
 import { callerOf, participantView } from './call-view.ts'
+import { webhookEventsOf } from './call-webhooks.ts'
 import { keyMapName } from './key-map.ts'
 
 /** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */
@@ -50,6 +51,7 @@ export function effectsOf(
     ...endings(change),
     ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
     ...members.flatMap(participant => historyOf(change, participant)),
+    ...webhookEventsOf(before, after).map(event => ({ kind: 'webhook' as const, event })),
   ]
 }
 

@@ -7,6 +7,7 @@ import { PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+import type { UserEvents } from '../operators/user-events.ts'
 import { EXTERNAL_IDS } from '../operators/user-tables.ts'
 import {
   LOGIN_METHOD_OWNERS,
@@ -18,8 +19,11 @@ import {
 
 export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
+  readonly #events: UserEvents | undefined
 
-  constructor(database: Pick<ReadStore, 'watch'>) {
+  /** `events` tells the operator's services; left out where nothing is told. */
+  constructor(database: Pick<ReadStore, 'watch'>, events?: UserEvents) {
+    this.#events = events
     this.#displayNames = new WatchedCache(database, [USERS], userInKey, PEOPLE_KEPT_MAX)
   }
 
@@ -54,6 +58,7 @@ export class AccountStore {
   /** An external id must be nobody else's. */
   put(change: Change, userId: UserId, user: User): void {
     this.#keepExternalId(change, userId, user.externalId)
+    this.#events?.onPut(change, userId, this.read(change, userId), user)
     change.put(USERS, idsKey(userId), user)
   }
 
@@ -61,7 +66,9 @@ export class AccountStore {
   putMethod(change: Change, userId: UserId, method: LoginMethod): void {
     const owner = this.ownerOf(change, identifierOf(method))
     assert(owner === undefined || owner.methodId === method.id, 'an identifier belongs to one method')
-    const methods = [...this.methodsOf(change, userId).filter(({ id }) => id !== method.id), method]
+    const before = this.methodsOf(change, userId)
+    const methods = [...before.filter(({ id }) => id !== method.id), method]
+    if (owner === undefined) this.#events?.onChanged(change, userId, 'loginMethods')
     change.put(
       LOGIN_METHODS,
       idsKey(userId),
@@ -73,6 +80,7 @@ export class AccountStore {
 
   /** Removes the method, and that its user refused a sign-in by it. */
   removeMethod(change: Change, userId: UserId, method: LoginMethod): void {
+    this.#events?.onChanged(change, userId, 'loginMethods')
     const methods = this.methodsOf(change, userId).filter(({ id }) => id !== method.id)
     if (methods.length > 0) change.put(LOGIN_METHODS, idsKey(userId), methods)
     else change.remove(LOGIN_METHODS, idsKey(userId))
@@ -83,6 +91,7 @@ export class AccountStore {
 
   /** Nothing of the user remains here. */
   remove(change: Change, userId: UserId): void {
+    this.#events?.onRemoving(change, userId)
     for (const method of this.methodsOf(change, userId)) this.removeMethod(change, userId, method)
     this.#keepExternalId(change, userId, undefined)
     change.remove(USERS, idsKey(userId))
