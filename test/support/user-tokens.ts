@@ -37,7 +37,7 @@ export function verifierOnPage(language: 'js' | 'go' | 'python', issuer: string)
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What is no good token, by what is wrong with it; `key` is the server's, `other` one that it does not list. */
+/** Texts that are no good token, by their fault; `key` is the server's, `other` one that it does not list. */
 export function forgeriesOf(
   token: string,
   key: UserTokenKey,
