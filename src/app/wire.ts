@@ -180,6 +180,8 @@ export type CallEndReason =
   | 'alone'
   | 'limit'
   | 'removed'
+  | 'operator'
+  | 'suspended'
   | 'internal'
 
 /** The call is over: close media, wipe the key. */
@@ -2099,7 +2101,7 @@ export type CallTopicEvent =
   | HostChangedEvent
   | CallStatusEvent
 
-/** Operations by method and path, which begins behind `/app/api/` unless it is a whole one. */
+/** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
   /** Every key that was logged under a hash, each with its proof. */
   'POST /api/get-key-history': {

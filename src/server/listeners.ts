@@ -1,4 +1,4 @@
-/** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
+/** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, the server API, and the operators' port. */
 
 import { join } from 'node:path'
 import type { Authentication } from '../api/accounts/authentication.ts'
@@ -7,7 +7,9 @@ import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
 import { openApiRoute } from '../api/documents/openapi.ts'
+import { serverOpenApiRoute } from '../api/documents/server-openapi.ts'
 import { OPERATIONS } from '../api/operations.ts'
+import { SERVER_OPERATIONS } from '../api/server-api/operations.ts'
 import type { Admission } from '../api/table/admission.ts'
 import { requestReader } from '../api/table/shown-requests.ts'
 import { chooseLanguage } from '../delivery/texts.ts'
@@ -101,6 +103,35 @@ export function publicRoutes(
     userTokenKeysRoute(userTokenKeysOf(config.application, config.isDevelopment, keys.secret)),
     ...routes,
   ]
+}
+
+/** The routes of the server API's port; `operations` are answered by the writer, which may be another process. */
+export function serverApiRoutes(
+  operations: readonly HttpRoute[],
+  serverApiUrl: () => string,
+): readonly HttpRoute[] {
+  const document = () => ({
+    operations: SERVER_OPERATIONS,
+    version: VERSION,
+    serverUrl: serverApiUrl(),
+    statusOf,
+  })
+  return [serverOpenApiRoute(document), ...operations]
+}
+
+export function serverApiServer(
+  { config, metrics, onRefused, onFault }: Process,
+  routes: readonly HttpRoute[],
+  sharesPort = false,
+): HttpServer {
+  return new HttpServer({
+    routes,
+    sharesPort,
+    trustedProxies: config.http.trustedProxies,
+    onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
+    onRefused,
+    onFault,
+  })
 }
 
 export interface PublicServerDeps {

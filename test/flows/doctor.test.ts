@@ -116,13 +116,14 @@ async function consultBy(
 
 /** Settings of a server in production on ports of its own, its data in the folder. */
 async function settings(dataFolder: string): Promise<Record<string, string>> {
-  const [http, grpc, admin] = [await freePort(), await freePort(), await freePort()]
+  const [http, grpc, admin, serverApi] = await Promise.all([1, 2, 3, 4].map(freePort))
   return {
     ...productionEnvironment(),
     CALLSIGN_DATA_DIR: dataFolder,
     CALLSIGN_HTTP_PORT: `${http}`,
     CALLSIGN_GRPC_PORT: `${grpc}`,
     CALLSIGN_ADMIN_PORT: `${admin}`,
+    CALLSIGN_SERVER_API_PORT: `${serverApi}`,
     CALLSIGN_PUBLIC_URL: `http://127.0.0.1:${http}`,
   }
 }

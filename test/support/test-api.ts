@@ -33,6 +33,7 @@ import { storedTable } from './stored-table.ts'
 export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+  retention: { reportsDays: 180, auditDays: 365 },
   stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),
@@ -41,6 +42,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   appName: 'Callsign',
   language: 'en',
   providers: [],
+  contactsBy: 'users',
   deepLinkScheme: 'callsign',
   webPushHosts: ['push.example'],
   tokenAudiences: ['https://api.example.org', 'reports'],
@@ -49,6 +51,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   lookupsNeedToken: false,
+  webhookWaitingMax: 1_000_000,
   passkeys: {
     rpId: 'example.org',
     origins: ['https://example.org', `android:apk-key-hash:${'A'.repeat(43)}`],

@@ -52,7 +52,7 @@ export function openApiRoute(deps: () => OpenApiDeps): HttpRoute {
   return documentRoute('/openapi.json', () => openApiDocument(deps()))
 }
 
-function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+export function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -79,7 +79,7 @@ const TAGS: Record<AppTag, string> = {
   meta: 'The server itself',
 }
 
-const COMPONENTS = {
+export const COMPONENTS = {
   securitySchemes: {
     session: { type: 'http', scheme: 'bearer', description: 'The access token of a session, opaque' },
   },
