@@ -245,8 +245,11 @@ export type FrontDeskMessage =
       readonly kind: 'request'
       readonly route: string
       readonly request: ForwardedRequest
-      readonly reply: Reply<HttpAnswer>
+      readonly reply: Reply<ForwardedAnswer>
     }
+  | StreamMessage
+  /** From the writer itself: the front, or the link to it, is gone. */
+  | { readonly kind: 'front-gone' }
   /** Devices are done with messages, or have sent some to themselves; see `InboxWrites`. */
   | {
       readonly kind: 'settle'
@@ -274,11 +277,21 @@ export type FrontDeskMessage =
   /** In development: the front has answered these. */
   | { readonly kind: 'served'; readonly requests: readonly ShownRequest[] }
 
+/** What a front says of an answer that is made part by part. */
+export type StreamMessage =
+  /** Replies with the next part; undefined when there is no more. */
+  | { readonly kind: 'next-part'; readonly stream: string; readonly reply: Reply<Uint8Array | undefined> }
+  /** No more parts are wanted. */
+  | { readonly kind: 'stop-stream'; readonly stream: string }
+
 /** An `HttpRequest` as data. */
 export type ForwardedRequest = Omit<HttpRequest, 'header'> & {
   /** Those that its route names and that were sent. */
   readonly headers: Readonly<Record<string, string>>
 }
+
+/** An `HttpAnswer` as data. Where it is made part by part its body is empty, and the front reads `stream`. */
+export type ForwardedAnswer = HttpAnswer & { readonly body: string | Uint8Array; readonly stream?: string }
 
 // Front: one in each front process.
 

@@ -21,27 +21,6 @@ ${LINK_USAGE}
 Exit code: 0 done, 2 not done.
 `
 
-await runCommand({
-  name: 'server-key',
-  usage: USAGE,
-  operand: 'act',
-  flags: {
-    ...LINK_FLAGS,
-    name: 'value',
-    scopes: 'value',
-    person: 'value',
-    'expires-in': 'value',
-    id: 'value',
-  },
-  async run(flags) {
-    const act = given('create, list or revoke', optional(flags, 'act'))
-    const run = ACTS[act]
-    if (run === undefined) throw new UsageError(`there is no ${act}: create, list or revoke`)
-    await run(askServer(flags), flags)
-    return 0
-  },
-})
-
 async function create(ask: AskServer, flags: Flags): Promise<void> {
   const person = optional(flags, 'person')
   const expiresAt = expiryOf(optional(flags, 'expires-in'))
@@ -78,3 +57,24 @@ const ACTS: Readonly<Record<string, (ask: AskServer, flags: Flags) => Promise<vo
   list,
   revoke,
 }
+
+await runCommand({
+  name: 'server-key',
+  usage: USAGE,
+  operand: 'act',
+  flags: {
+    ...LINK_FLAGS,
+    name: 'value',
+    scopes: 'value',
+    person: 'value',
+    'expires-in': 'value',
+    id: 'value',
+  },
+  async run(flags) {
+    const act = given('create, list or revoke', optional(flags, 'act'))
+    const run = ACTS[act]
+    if (run === undefined) throw new UsageError(`there is no ${act}: create, list or revoke`)
+    await run(askServer(flags), flags)
+    return 0
+  },
+})

@@ -11,17 +11,17 @@ import { messageOf } from '../../src/errors.ts'
 import { DEVELOPMENT_KEYS_FILE } from '../../src/server/development/development-keys.ts'
 import { readKeys } from '../../src/server/open-log.ts'
 import { readConfig } from '../../src/server/settings/config.ts'
-import { type Flags, optional, UsageError } from './command.ts'
+import { CommandError, type Flags, optional, UsageError } from './command.ts'
 
 /** Flags of every command that asks the server. */
 export const LINK_FLAGS = { dev: 'alone', config: 'value', url: 'value' } as const
 
-export const LINK_USAGE = `  --dev          the development server, with its keys in its data directory
-  --config FILE  the server's settings file; else its environment variables
-  --url URL      where the server API is (else CALLSIGN_SERVER_API_HOST and _PORT)
+export const LINK_USAGE = `  --dev              the development server, with its keys in its data directory
+  --config FILE      the server's settings file; else its environment variables
+  --url URL          where the server API is (else CALLSIGN_SERVER_API_HOST and _PORT)
 `
 
-/** Sends a request to `/server/api/v1`; resolves with the reply's body. Throws `UsageError` with the server's code and sentence. */
+/** Sends a request to `/server/api/v1`; resolves with the reply's body. Throws `CommandError` with the server's code and sentence. */
 export type AskServer = (
   method: string,
   path: string,
@@ -32,7 +32,7 @@ export type AskServer = (
 export function askServer(flags: Flags): AskServer {
   const config = readConfig(process.env, { dev: flags.dev === true, config: optional(flags, 'config') })
   if (config.isDevelopment && !existsSync(join(config.dataFolder, DEVELOPMENT_KEYS_FILE)))
-    throw new UsageError(`no development server has run in ${config.dataFolder}: start it first`)
+    throw new CommandError(`no development server has run in ${config.dataFolder}: start it first`)
   const { operatorCommand } = deriveSecrets(readKeys(config).secret)
   const { host, port } = config.serverApi
   const url = optional(flags, 'url') ?? `http://${reachable(host)}:${port}`
@@ -57,7 +57,7 @@ export function askServer(flags: Flags): AskServer {
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     }).catch(error => {
       const { cause } = error as Error
-      throw new UsageError(
+      throw new CommandError(
         `no server answers at ${url} (${messageOf(cause ?? error)}): start it, or say where with --url`,
       )
     })
@@ -71,11 +71,11 @@ function membersOf(status: number, text: string, url: string): Readonly<Record<s
   try {
     members = JSON.parse(text)
   } catch {
-    throw new UsageError(`${url} answers ${status}, and not as the server API`)
+    throw new CommandError(`${url} answers ${status}, and not as the server API`)
   }
   if (status < 300) return members
   if (members.code === 'SERVER_KEY_INVALID')
-    throw new UsageError(
+    throw new CommandError(
       `the server at ${url} has another secret, or its clock differs from this machine's by more than a minute`,
     )
   const { detail = '', errors = [] } = members as {
@@ -83,7 +83,7 @@ function membersOf(status: number, text: string, url: string): Readonly<Record<s
     errors?: { pointer: string; detail: string }[]
   }
   const faults = errors.map(fault => `${fault.pointer} ${fault.detail}`).join('; ')
-  throw new UsageError(`${detail}${faults === '' ? '' : `: ${faults}`} (${members.code})`)
+  throw new CommandError(`${faults === '' ? detail : faults} (${members.code})`)
 }
 
 /** A server that listens on every address is reached by loopback. */

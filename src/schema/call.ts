@@ -66,6 +66,8 @@ export const EndReasonText = oneOf([
   'alone',
   'limit',
   'removed',
+  'operator',
+  'suspended',
   'internal',
 ])
 

@@ -32,8 +32,10 @@ import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
+import { ServerUsers } from '../store/operators/server-users.ts'
 import { UserEvents } from '../store/operators/user-events.ts'
 import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
+
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -138,6 +140,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     idempotency,
     serverKeys: new ServerKeyStore(base),
     auditLog: new AuditLog(base, AUDIT_KEPT_MS),
+    serverUsers: new ServerUsers(accounts),
   }
 }
 

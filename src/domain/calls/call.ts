@@ -21,7 +21,10 @@ import type { CallId, DeviceId, UserId } from '../ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 
-/** Why a call ended; a removed participant alone hears `removed`, and `internal` is our fault. */
+/**
+ * Why a call ended. A removed participant alone hears `removed`, a suspended user alone `suspended`. `operator` is an act of the
+ * server API, and `internal` is our fault.
+ */
 export type CallEndReason =
   | 'hangup'
   | 'cancelled'
@@ -32,6 +35,8 @@ export type CallEndReason =
   | 'alone'
   | 'limit'
   | 'removed'
+  | 'operator'
+  | 'suspended'
   | 'internal'
 
 export type ParticipantState =

@@ -19,6 +19,7 @@ import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
+import { userTokenKeysOf } from '../settings/user-token-settings.ts'
 import { vapidContactOf, vapidKeyOf } from '../settings/web-push-settings.ts'
 import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
@@ -143,6 +144,7 @@ function open(
     randomBytes: pooledRandomBytes,
     publicUrl,
     register,
+    userTokenKey: userTokenKeysOf(config.application, config.isDevelopment, keys.secret)[0],
     identityOf(vrfHash) {
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)

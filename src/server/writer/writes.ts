@@ -59,6 +59,7 @@ export interface WriterServing extends Serving {
   readonly rateLimits: Rates | undefined
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
+  readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
   /** Puts a request to the room of a call. */
@@ -103,13 +104,13 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog } = stores
+  const { serverKeys, auditLog, serverUsers } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
@@ -212,6 +213,7 @@ function operationDeps(
     idsAs: config.idsAs,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
+    tokenAudiences: config.tokenAudiences,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),

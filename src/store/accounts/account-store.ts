@@ -7,7 +7,10 @@ import { PEOPLE_KEPT_MAX } from '../../limits.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+
 import type { UserEvents } from '../operators/user-events.ts'
+import { EXTERNAL_IDS } from '../operators/user-tables.ts'
+
 import {
   LOGIN_METHOD_OWNERS,
   LOGIN_METHODS,
@@ -49,8 +52,15 @@ export class AccountStore {
     return this.methodsOf(view, userId).find(({ id }) => id === methodId)
   }
 
+  /** By the id that the operator's backend has for the user. */
+  ownerOfExternalId(view: View, externalId: string): UserId | undefined {
+    return view.get(EXTERNAL_IDS, textKey(externalId))?.userId
+  }
+
+  /** An external id must be nobody else's. */
   put(change: Change, userId: UserId, user: User): void {
     this.#events?.onPut(change, userId, this.read(change, userId), user)
+    this.#keepExternalId(change, userId, user.externalId)
     change.put(USERS, idsKey(userId), user)
   }
 
@@ -85,6 +95,16 @@ export class AccountStore {
   remove(change: Change, userId: UserId): void {
     this.#events?.onRemoving(change, userId)
     for (const method of this.methodsOf(change, userId)) this.removeMethod(change, userId, method)
+    this.#keepExternalId(change, userId, undefined)
     change.remove(USERS, idsKey(userId))
+  }
+
+  #keepExternalId(change: Change, userId: UserId, externalId: string | undefined): void {
+    const before = this.read(change, userId)?.externalId
+    if (before === externalId) return
+    if (before !== undefined) change.remove(EXTERNAL_IDS, textKey(before))
+    if (externalId === undefined) return
+    assert(this.ownerOfExternalId(change, externalId) === undefined, 'an external id belongs to one user')
+    change.put(EXTERNAL_IDS, textKey(externalId), { userId })
   }
 }

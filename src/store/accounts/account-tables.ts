@@ -57,6 +57,12 @@ export const USERS = rowTable('users', { user: ID }, USER, {
       where: (methods: Methods, _, user) => methods.some(({ id }) => id === user.primaryMethodId),
       what: () => 'the primary login method of the user',
     },
+    {
+      in: 'external-ids',
+      under: (_, { externalId }) => (externalId === undefined ? undefined : textKey(externalId)),
+      where: ({ userId }: { readonly userId: UserId }, key) => userId === userInKey(key),
+      what: () => 'the user under their external id',
+    },
   ],
   remedy: 'the user can’t use the account: restore a backup',
 })

@@ -12,6 +12,8 @@ import t from 'tap'
 import type { OutboxCommand } from '../../../actors/messages.ts'
 import { outboxKind, type TooLate } from '../../../actors/outbox.ts'
 import { OPERATIONS } from '../../../src/api/operations.ts'
+import { SERVER_OPERATIONS } from '../../../src/api/server-api/operations.ts'
+import type { OperationForm } from '../../../src/api/table/operation.ts'
 import type { DeliveryOutcome, Skipped } from '../../../src/delivery/outcome.ts'
 import type { CallCommand } from '../../../src/domain/calls/call-command.ts'
 import type { DeferredTask } from '../../../src/domain/contacts/deferred-task.ts'
@@ -24,6 +26,7 @@ import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
+import type { Send } from '../../support/application.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import {
   listBody,
@@ -40,6 +43,7 @@ import { connectFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import { OidcProvider } from '../../support/oidc-provider.ts'
 import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
+import { openServerApi } from '../../support/server-api.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { openTestApi } from '../../support/test-api.ts'
 
@@ -87,7 +91,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'createUserToken']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
@@ -126,6 +130,7 @@ const whole = await openTestApi(t, {
     void covered.add(`call command ${kind}, ${applied.has(effects) ? 'written' : 'hint'}`),
 })
 const { world, application, stores, system } = whole
+const serverApi = await openServerApi(whole)
 const proven = new ProvenChanges(world)
 const log = await openLog(world.database)
 register = log.register
@@ -191,20 +196,36 @@ function isAskedBy({ sites }: ProvenChange, file: string): boolean {
 
 /** The body of the answer to a request that succeeds. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of any form
-async function ask(id: string, { params = [], query = '', ...request }: Asking = {}): Promise<any> {
+async function ask(id: string, asking?: Asking): Promise<any> {
   const operation = OPERATIONS.find(each => each.id === id)!
+  return askBy(whole.send, operation, `operation ${id}`, asking)
+}
+
+/** The same of the server API, by a key of all scopes or as the operator's command. */
+// biome-ignore lint/suspicious/noExplicitAny: answers of any form
+async function askServer(id: string, asking?: Asking): Promise<any> {
+  const operation = SERVER_OPERATIONS.find(each => each.id === id)!
+  return askBy(serverApi.send, operation, `server operation ${id}`, asking)
+}
+
+async function askBy(
+  send: Send,
+  operation: OperationForm,
+  name: string,
+  { params = [], query = '', ...request }: Asking = {},
+): Promise<unknown> {
   let at = 0
-  const path = operation.path.replaceAll(/\{\w+\}/g, () => String(params[at++]))
+  const path = operation.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(String(params[at++])))
   let body: unknown
   const changes = await changesOf(async () => {
-    const answer = await whole.send(`${operation.method} ${path}${query}`, request)
-    if (answer.status >= 300) throw new Error(`${id}: ${answer.text}`)
+    const answer = await send(`${operation.method} ${path}${query}`, request)
+    if (answer.status >= 300) throw new Error(`${name}: ${answer.text}`)
     body = answer.body
   })
   // Each request of a session may note that its tokens are used.
   const own = changes.filter(each => !isAskedBy(each, 'src/server/application-stores'))
-  if (isRead(operation)) t.same(own, [], `${id} only reads`)
-  if (isRead(operation) || own.length > 0) covered.add(`operation ${id}`)
+  if (isRead(operation)) t.same(own, [], `${name} only reads`)
+  if (isRead(operation) || own.length > 0) covered.add(name)
   return body
 }
 
@@ -307,6 +328,7 @@ t.test('accounts, devices and contacts', async () => {
   await ask('resendOtp', { body: { challengeId } })
   await ask('verify', { body: { challengeId, otp: otpFor('fay@example.org') } })
   for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
+  await ask('createUserToken', { token: ann.token, body: { audience: 'reports' } })
   await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
   await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
   await proveByCode(ann)
@@ -604,6 +626,13 @@ t.test('sign-ins that wait', async t => {
   await answer(false)
 })
 
+t.test('the server API: keys', async () => {
+  const body = { name: 'backend', scopes: ['users'] }
+  const { id } = await askServer('createServerKey', { body })
+  await askServer('listServerKeys')
+  await askServer('revokeServerKey', { params: [id] })
+})
+
 t.test('endings', async () => {
   for (const days of [1, 8, 90, 400]) {
     world.tick(days * 86_400_000)
@@ -630,6 +659,7 @@ t.test('a log with witnesses, and one that changes its key', async () => {
 t.test('every place is covered', async t => {
   const expected = [
     ...OPERATIONS.map(({ id }) => `operation ${id}`),
+    ...SERVER_OPERATIONS.map(({ id }) => `server operation ${id}`),
     ...Object.entries(CALL_COMMANDS).map(([kind, how]) => `call command ${kind}, ${how}`),
     ...Object.keys(EXPIRY)
       .filter(kind => kind !== 'deferredTask')
