@@ -33,9 +33,9 @@ import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { UserChanges } from '../store/operators/user-changes.ts'
 import { UserEvents } from '../store/operators/user-events.ts'
 import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
-
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -79,6 +79,7 @@ export function openReadStores(
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
   const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
   const devices = new DeviceStore(database, webhooks)
+  const userChanges = new UserChanges(expiries)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
@@ -89,7 +90,8 @@ export function openReadStores(
     lists,
     userViews,
     webhooks,
-    accounts: new AccountStore(database, new UserEvents(webhooks)),
+    userChanges,
+    accounts: new AccountStore(database, userChanges, new UserEvents(webhooks)),
     devices,
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),

@@ -10,11 +10,9 @@ import { EXPIRIES } from '../../store/engine/expiries.ts'
 import { COPY_STATE } from '../../store/engine/ledger-copy.ts'
 import type { AnyTable } from '../../store/engine/table.ts'
 import * as messages from '../../store/messages/message-tables.ts'
-
 import * as operators from '../../store/operators/operator-tables.ts'
 import * as serverUsers from '../../store/operators/user-tables.ts'
 import * as webhooks from '../../store/operators/webhook-tables.ts'
-
 import { DEFERRED_TASKS } from '../../store/tables/deferred-tasks.ts'
 import { ID_LISTS } from '../../store/tables/id-lists.ts'
 import { IDEMPOTENCY } from '../../store/tables/idempotency-store.ts'

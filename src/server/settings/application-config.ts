@@ -29,9 +29,9 @@ import { readWebhookSettings, type WebhookSettings } from './webhook-settings.ts
 export interface ApplicationConfig
   extends SmsSettings,
     LoginCheckSetting,
+    UserTokenConfig,
     WebhookSettings,
-    WebPushConfig,
-    UserTokenConfig {
+    WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */

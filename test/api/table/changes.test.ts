@@ -71,6 +71,7 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   deadline: 'written',
   'inviter-blocked': 'written',
   'account-ended': 'written',
+  'account-suspended': 'written',
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
