@@ -33,6 +33,7 @@ import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { Suspensions } from '../store/operators/suspensions.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -134,6 +135,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     serverKeys: new ServerKeyStore(base),
     auditLog: new AuditLog(base, AUDIT_KEPT_MS),
     serverUsers: new ServerUsers(accounts),
+    suspensions: new Suspensions(base),
   }
 }
 
