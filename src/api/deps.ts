@@ -1,5 +1,6 @@
 /** Everything that operations are given, each thing said once. A file takes the members that it needs. */
 
+import type { UserTokenKey } from '../domain/accounts/user-token.ts'
 import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
 import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import type { TurnRelay } from '../domain/calls/turn.ts'
@@ -61,6 +62,10 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly deepLinkScheme: string
   /** Those of push services that browsers may be pushed to by. */
   readonly webPushHosts: readonly string[]
+  /** The operator's services that user tokens may be for. */
+  readonly tokenAudiences: readonly string[]
+  /** Signs user tokens; undefined where there is none. */
+  readonly userTokenKey: UserTokenKey | undefined
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
   /** Undefined where no rate counts, in development. */

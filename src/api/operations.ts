@@ -14,6 +14,7 @@ import { SIGN_IN } from './accounts/sign-in.ts'
 import type { SignIns } from './accounts/sign-ins.ts'
 import { platformLogin, type SocialSignIn } from './accounts/social-sign-in.ts'
 import { listSessions, USER_SESSIONS } from './accounts/user-sessions.ts'
+import { createUserToken } from './accounts/user-tokens.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
@@ -88,6 +89,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...LOGIN_METHODS,
   ...PASSKEYS,
   ...USER_SESSIONS,
+  createUserToken,
   exportUser,
   deleteUser,
   ...DEVICES,

@@ -115,6 +115,8 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
     by({
       request: ({ route, request }) =>
         isText(route) && isObject(request) && isObject(request.headers) && request.body instanceof Uint8Array,
+      'next-part': ({ stream }) => isText(stream),
+      'stop-stream': ({ stream }) => isText(stream),
       settle: ({ settled }) =>
         Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
       register: ({ userId, deviceId, publicKey }) => isId(userId) && isId(deviceId) && isText(publicKey),

@@ -34,6 +34,9 @@ import { AuditLog } from '../store/operators/audit-log.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
 import { Suspensions } from '../store/operators/suspensions.ts'
+import { UserChanges } from '../store/operators/user-changes.ts'
+import { UserEvents } from '../store/operators/user-events.ts'
+import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -45,6 +48,8 @@ export interface StoresDeps {
   readonly lifetimes: TokenLifetimes
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
+  /** Undefined for the usual ones. */
+  readonly webhookBounds?: WebhookBounds | undefined
   /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
@@ -64,7 +69,8 @@ export function openReadStores(
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
   const expiries = new Expiries(deps.onFault)
-  const base = { ...deps, database, secrets, expiries }
+  const webhooks = new Webhooks({ ...deps, database, secrets, expiries })
+  const base = { ...deps, database, secrets, expiries, webhooks }
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const lists = new IdLists()
   const inbox = new InboxStore(base)
@@ -73,7 +79,8 @@ export function openReadStores(
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
   const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
-  const devices = new DeviceStore(database)
+  const devices = new DeviceStore(database, webhooks)
+  const userChanges = new UserChanges(expiries)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
@@ -83,7 +90,9 @@ export function openReadStores(
     expiries,
     lists,
     userViews,
-    accounts: new AccountStore(database),
+    webhooks,
+    userChanges,
+    accounts: new AccountStore(database, userChanges, new UserEvents(webhooks)),
     devices,
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),

@@ -17,9 +17,10 @@ import { openStores } from '../../src/server/application-stores.ts'
 import { sessionIdOf } from '../../src/store/accounts/session-store.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { NoticesDeps } from '../../src/store/messages/notices.ts'
+import { isStream } from '../../src/transport/answer-body.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { networkOf } from '../../src/transport/remote-address.ts'
-import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
+import type { AnswerBody, HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
 import { openRehearsed, type RehearsedDatabase } from './memory-disk.ts'
@@ -176,7 +177,7 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
       // As the transport's memory, which goes back when the handler has returned.
       bytes.fill(0)
       const answer = await answering
-      const text = Buffer.from(answer.body).toString('utf8')
+      const text = await textOf(answer.body)
       return {
         status: answer.status,
         headers: headersOf(answer),
@@ -200,6 +201,13 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
     documented.check(method, router.find(target.split('?')[0]!)!.path, answer)
     return answer
   }
+}
+
+async function textOf(body: AnswerBody): Promise<string> {
+  const parts: Uint8Array[] = []
+  if (isStream(body)) for await (const part of body) parts.push(part)
+  else parts.push(Buffer.from(body))
+  return Buffer.concat(parts).toString('utf8')
 }
 
 /** By lower-case name. */

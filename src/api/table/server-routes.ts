@@ -22,7 +22,7 @@ import type { Reply } from './operation.ts'
 import type { AuditedReply, ServerOperation, ServerRequest } from './server-operation.ts'
 
 export interface ServerRouteDeps
-  extends Pick<ApiDeps, 'database' | 'idempotency' | 'idsAs' | 'nowMs' | 'requestRates' | 'secrets'> {
+  extends Pick<ApiDeps, 'database' | 'idempotency' | 'nowMs' | 'requestRates' | 'secrets'> {
   readonly serverKeys: Pick<ServerKeyStore, 'holderOf'>
   readonly auditLog: Pick<AuditLog, 'add'>
 }
@@ -161,8 +161,9 @@ class ServerRunner<Given extends ServerRouteDeps> {
     return { status, contentType, body: written, noStore: true }
   }
 
+  /** Ids are texts whatever the settings say, which are for decoders of apps. */
   #bodyText(body: object | string): string {
-    return typeof body === 'string' ? body : formatJson(body, this.#deps.idsAs)
+    return typeof body === 'string' ? body : formatJson(body, 'string')
   }
 }
 

@@ -3,6 +3,7 @@
 import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
 import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
+import type { WebhookEvent } from '../operators/webhook-event.ts'
 import type { Call, CallDeviceRef, KnownInviter } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
 import type { CallTopicEvent, DeviceEffect, SentKeysReason } from './call-notice.ts'
@@ -242,6 +243,8 @@ export type CallEffect =
   | { readonly kind: 'topic'; readonly event: CallTopicEvent }
   /** The user's row of this call, in place of an earlier one. */
   | { readonly kind: 'history'; readonly userId: UserId; readonly row: CallHistoryRow }
+  /** To the operator's services. */
+  | { readonly kind: 'webhook'; readonly event: WebhookEvent }
 
 export type CallReply =
   | { readonly kind: 'done' }

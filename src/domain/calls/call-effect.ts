@@ -31,6 +31,7 @@ import type {
   PlainCallNotice,
 } from './call-notice.ts'
 import { callerOf, participantView, shownEndReason } from './call-view.ts'
+import { webhookEventsOf } from './call-webhooks.ts'
 import { keyMapName } from './key-map.ts'
 
 /** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */
@@ -51,6 +52,7 @@ export function effectsOf(
     ...endings(change),
     ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
     ...members.flatMap(participant => historyOf(change, participant)),
+    ...webhookEventsOf(before, after).map(event => ({ kind: 'webhook' as const, event })),
   ]
 }
 

@@ -69,9 +69,8 @@ export class RequestLog {
       ...served,
       requester: undefined,
       bodyBytes: body.length,
-      answerBytes: answer.length,
       body: body.length <= BODY_BYTES_MAX ? body : undefined,
-      answer: answer.length <= BODY_BYTES_MAX ? answer : undefined,
+      answer: served.answerBytes <= BODY_BYTES_MAX ? answer : undefined,
     })
     return true
   }

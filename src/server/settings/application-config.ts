@@ -22,9 +22,16 @@ import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
 import { readPasskeySettings } from './passkey-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
+import { readUserTokenSettings, type UserTokenConfig } from './user-token-settings.ts'
 import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
+import { readWebhookSettings, type WebhookSettings } from './webhook-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig {
+export interface ApplicationConfig
+  extends SmsSettings,
+    LoginCheckSetting,
+    UserTokenConfig,
+    WebhookSettings,
+    WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -78,6 +85,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ...mail(reader),
     ...readSmsSettings(reader),
     ...readLoginCheck(reader),
+    ...readWebhookSettings(reader),
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
@@ -86,6 +94,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ),
     ...fcm(reader),
     ...readWebPushSettings(reader),
+    ...readUserTokenSettings(reader, isDevelopment),
     ...turn(reader),
     ...readJanusSettings(reader),
     providers: providers(reader),

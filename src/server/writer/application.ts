@@ -9,6 +9,7 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
+import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
@@ -18,11 +19,13 @@ import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
+import { userTokenKeysOf } from '../settings/user-token-settings.ts'
 import { vapidContactOf, vapidKeyOf } from '../settings/web-push-settings.ts'
 import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
+import { startWebhooks } from './webhooks.ts'
 import { type Application, openApplication } from './writes.ts'
 
 export interface StartedApplication extends Application {
@@ -54,6 +57,7 @@ export async function startApplication(
   if (log.guard.isRestored) await log.database.change(change => stores.inbox.renewEpochs(change))
   await repair(context, application)
   startOutbox(context, system, log.database, application)
+  await startWebhooks(context, system, stores)
   startUpkeep(context, application)
   observeApplication(context, stores, media)
   rooms.resume()
@@ -88,6 +92,7 @@ function openLive(
     lifetimes,
     nowMs,
     randomBytes,
+    webhookBounds: { ...WEBHOOK_BOUNDS, waitingMax: config.application.webhookWaitingMax },
     onFault: error => onFault(error),
   })
   const admit = admitOf(config.application)
@@ -139,6 +144,7 @@ function open(
     randomBytes: pooledRandomBytes,
     publicUrl,
     register,
+    userTokenKey: userTokenKeysOf(config.application, config.isDevelopment, keys.secret)[0],
     identityOf(vrfHash) {
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)

@@ -59,6 +59,7 @@ export interface WriterServing extends Serving {
   readonly rateLimits: Rates | undefined
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
+  readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
   /** Puts a request to the room of a call. */
@@ -218,6 +219,7 @@ function operationDeps(
     idsAs: config.idsAs,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
+    tokenAudiences: config.tokenAudiences,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),

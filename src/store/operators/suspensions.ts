@@ -7,14 +7,23 @@ import type { AccountStore } from '../accounts/account-store.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
 import type { Change } from '../engine/store.ts'
+import type { Webhooks } from './webhook-store.ts'
+
+interface Parts {
+  readonly accounts: AccountStore
+  readonly expiries: Expiries
+  readonly webhooks: Pick<Webhooks, 'add'>
+}
 
 export class Suspensions {
   readonly #accounts: AccountStore
   readonly #expiries: Expiries
+  readonly #webhooks: Parts['webhooks']
 
-  constructor({ accounts, expiries }: { readonly accounts: AccountStore; readonly expiries: Expiries }) {
+  constructor({ accounts, expiries, webhooks }: Parts) {
     this.#accounts = accounts
     this.#expiries = expiries
+    this.#webhooks = webhooks
     expiries.define(EXPIRY.suspension, (change, key) => this.#onDue(change, userInKey(key)))
   }
 
@@ -23,7 +32,8 @@ export class Suspensions {
     const suspension = { ...asked, atMs: change.nowMs }
     const user = this.#accounts.read(change, userId)
     if (user !== undefined) this.#accounts.put(change, userId, { ...user, suspension })
-    const { untilMs } = suspension
+    const { reason, untilMs } = suspension
+    this.#webhooks.add(change, { kind: 'user.suspended', userId, reason, untilMs })
     if (untilMs !== undefined) this.#expiries.add(change, EXPIRY.suspension, untilMs, idsKey(userId))
     return suspension
   }
@@ -34,6 +44,7 @@ export class Suspensions {
     if (user?.suspension === undefined) return false
     const { suspension: _, ...restored } = user
     this.#accounts.put(change, userId, restored)
+    this.#webhooks.add(change, { kind: 'user.unsuspended', userId })
     return true
   }
 

@@ -47,6 +47,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   listSessions: 'restricted',
   endSession: 'restricted',
   endOtherSessions: 'session',
+  createUserToken: 'session',
   registerDevice: 'restricted',
   putDeviceList: 'restricted-device',
   putPushTokens: 'restricted-device',

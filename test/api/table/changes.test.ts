@@ -92,7 +92,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'createUserToken']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
@@ -329,6 +329,7 @@ t.test('accounts, devices and contacts', async () => {
   await ask('resendOtp', { body: { challengeId } })
   await ask('verify', { body: { challengeId, otp: otpFor('fay@example.org') } })
   for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
+  await ask('createUserToken', { token: ann.token, body: { audience: 'reports' } })
   await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
   await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
   await proveByCode(ann)
