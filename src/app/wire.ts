@@ -481,6 +481,18 @@ export interface CreateShareTokenRequest {
   readonly label?: string
 }
 
+export interface CreateUserTokenReply {
+  /** A JWT of type `callsign-user+jwt`: `iss`, `sub` (user id), `ext`, `aud`, `sid`, `iat`, `exp`, `jti` */
+  readonly token: string
+  /** Seconds that it is good for. */
+  readonly expiresIn: number
+}
+
+export interface CreateUserTokenRequest {
+  /** The service that the token is for: one that the operator has listed. */
+  readonly audience: string
+}
+
 export interface DeclineCallRequest {
   /** Left out: declined. */
   readonly reason?: 'declined' | 'busy' | 'timeout'
@@ -650,7 +662,7 @@ export interface ExportUserReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -964,7 +976,7 @@ export interface ListSessionsReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -1405,6 +1417,8 @@ export interface Problem {
   readonly retryIn?: number
   /** With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session` */
   readonly scope?: string
+  /** With `ACCOUNT_SUSPENDED`: the operator's code. */
+  readonly reason?: string
   /** With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session. */
   readonly waitingId?: string
   /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
@@ -1797,7 +1811,7 @@ export interface SessionStartedEvent {
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
-  readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+  readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -2087,7 +2101,7 @@ export type CallTopicEvent =
   | HostChangedEvent
   | CallStatusEvent
 
-/** Operations by method and path, which begins behind `/app/api/` unless it is a whole one. */
+/** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
   /** Every key that was logged under a hash, each with its proof. */
   'POST /api/get-key-history': {
@@ -2467,6 +2481,12 @@ export interface Operations {
     readonly body: StepUpRequest
     readonly reply: StepUpReply | StepUpReply202
   }
+  /** A token that shows one of the operator's own services who the user is, for five minutes. */
+  'POST user/tokens': {
+    readonly params: object
+    readonly body: CreateUserTokenRequest
+    readonly reply: CreateUserTokenReply
+  }
   /** The sign-in that waits for an answer, if there is one. */
   'GET user/waiting-sign-ins': {
     readonly params: object
@@ -2548,6 +2568,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'GET user/publicKeys': 'ReadPublicKeysReply',
   'GET user/sessions': 'ListSessionsReply',
   'POST user/step-up': 'StepUpReply|StepUpReply202',
+  'POST user/tokens': 'CreateUserTokenReply',
   'GET user/waiting-sign-ins': 'ListWaitingSignInsReply',
   'POST verify': 'VerifyReply',
   'POST verify-login': 'SignedIn',
@@ -2808,6 +2829,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   },
   StepUpReply: { provenUntil: '' },
   StepUpReply202: { challenge: 'Challenge' },
+  CreateUserTokenReply: { token: '', expiresIn: 0 },
   ListWaitingSignInsReply: {
     items: [{ id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' }],
   },

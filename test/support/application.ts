@@ -57,6 +57,7 @@ export function worldOf(
   const stores = openStores(around(database), options.isConnected ?? (() => false), {
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+    retention: { reportsDays: 180, auditDays: 365 },
     nowMs,
     randomBytes,
     onFault: error => {

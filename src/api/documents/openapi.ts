@@ -144,6 +144,7 @@ export const PROBLEM = {
       type: 'string',
       description: 'With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session`',
     },
+    reason: { type: 'string', description: "With `ACCOUNT_SUSPENDED`: the operator's code" },
     waitingId: {
       type: 'string',
       description: 'With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session',

@@ -21,16 +21,25 @@ import { type EnvironmentReader, PORTS } from './environment.ts'
 import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
 import { readPasskeySettings } from './passkey-settings.ts'
+import { type RetentionSettings, readRetention } from './retention-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
+import { readUserTokenSettings, type UserTokenConfig } from './user-token-settings.ts'
 import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
+import { readWebhookSettings, type WebhookSettings } from './webhook-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig {
+export interface ApplicationConfig
+  extends SmsSettings,
+    LoginCheckSetting,
+    UserTokenConfig,
+    WebhookSettings,
+    WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
   readonly stepUpS: number
   /** How long a sign-in waits for the answer of a listed device, in hours. */
   readonly signInWaitH: number
+  readonly retention: RetentionSettings
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
   readonly testIdentifiers: ReadonlyMap<string, string>
   readonly appName: string
@@ -74,12 +83,14 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       unit: 'hours',
       usualText: '72, in development 0',
     }),
+    retention: readRetention(reader),
     testIdentifiers: testIdentifiers(reader),
     appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
     ...mail(reader),
     ...readSmsSettings(reader),
     ...readLoginCheck(reader),
+    ...readWebhookSettings(reader),
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
@@ -88,6 +99,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ),
     ...fcm(reader),
     ...readWebPushSettings(reader),
+    ...readUserTokenSettings(reader, isDevelopment),
     ...turn(reader),
     ...readJanusSettings(reader),
     providers: providers(reader),

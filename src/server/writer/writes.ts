@@ -59,6 +59,7 @@ export interface WriterServing extends Serving {
   readonly rateLimits: Rates | undefined
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
+  readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
   /** Puts a request to the room of a call. */
@@ -213,6 +214,7 @@ function operationDeps(
     contactsBy: config.contactsBy,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
+    tokenAudiences: config.tokenAudiences,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),
@@ -259,6 +261,7 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.contacts,
     stores.circles,
     waitingSignIns,
+    stores.reports,
   ]
   return {
     addresses,

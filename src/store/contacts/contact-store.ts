@@ -26,9 +26,11 @@ import {
 } from '../../domain/contacts/friend-request.ts'
 import type { DeviceId, RequestId, UserId } from '../../domain/ids.ts'
 import type { NoticeBody } from '../../domain/messages/notice.ts'
+import { contactEvent } from '../../domain/operators/webhook-event.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
+import type { Webhooks } from '../operators/webhook-store.ts'
 import type { DeferredTasks } from '../tables/deferred-tasks.ts'
 import { LIST } from '../tables/id-lists.ts'
 import { ContactReader, type ContactTables } from './contact-reader.ts'
@@ -38,6 +40,8 @@ export interface ContactStoreDeps extends ContactTables {
   readonly expiries: Expiries
   readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
   readonly displayNameOf: (view: View, userId: UserId) => string
+  /** Left out where nothing is told. */
+  readonly webhooks?: Pick<Webhooks, 'add'>
   /** Tells every device of a user but one. */
   readonly tell: (change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId) => void
 }
@@ -246,6 +250,7 @@ export class ContactStore extends ContactReader {
       change.put(CONTACTS, idsKey(owner, id), { sinceMs: nowMs })
       this.lists.add(change, owner, LIST.contacts, { atMs: nowMs, id })
     }
+    this.#deps.webhooks?.add(change, contactEvent('contact.added', one, other))
   }
 
   #decline(change: Change, request: FriendRequest, before: FriendRequest | undefined): void {
@@ -291,6 +296,7 @@ export class ContactStore extends ContactReader {
   }
 
   #removeLink(change: Change, one: UserId, other: UserId, { sinceMs }: Link): void {
+    this.#deps.webhooks?.add(change, contactEvent('contact.removed', one, other))
     for (const [owner, id] of bothWays(one, other)) {
       change.remove(CONTACTS, idsKey(owner, id))
       this.lists.remove(change, owner, LIST.contacts, { atMs: sinceMs, id })
