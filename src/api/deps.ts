@@ -69,6 +69,8 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly userTokenKey: UserTokenKey | undefined
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
+  /** Where the operator's backend makes contacts, users ask nobody. */
+  readonly contactsBy: 'users' | 'server'
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   /** The counts of this process; undefined likewise. */

@@ -31,9 +31,13 @@ import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writ
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
+import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
 import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { UserChanges } from '../store/operators/user-changes.ts'
+import { UserEvents } from '../store/operators/user-events.ts'
+import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
@@ -47,6 +51,8 @@ export interface StoresDeps {
   readonly retention: RetentionSettings
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
+  /** Undefined for the usual ones. */
+  readonly webhookBounds?: WebhookBounds | undefined
   /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
@@ -66,7 +72,8 @@ export function openReadStores(
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
   const expiries = new Expiries(deps.onFault)
-  const base = { ...deps, database, secrets, expiries }
+  const webhooks = new Webhooks({ ...deps, database, secrets, expiries })
+  const base = { ...deps, database, secrets, expiries, webhooks }
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const lists = new IdLists()
   const inbox = new InboxStore(base)
@@ -74,8 +81,11 @@ export function openReadStores(
   const history = new CallHistoryStore(base)
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
-  const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
-  const devices = new DeviceStore(database)
+  const commonCircles = new CommonCircles(database)
+  const haveCircle = (view: View, one: UserId, other: UserId) => commonCircles.haveInCommon(view, one, other)
+  const contacts = new ContactReader({ lists, friendRequests, haveCircle, missedCallsOf })
+  const devices = new DeviceStore(database, webhooks)
+  const userChanges = new UserChanges(expiries)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
@@ -85,7 +95,9 @@ export function openReadStores(
     expiries,
     lists,
     userViews,
-    accounts: new AccountStore(database),
+    webhooks,
+    userChanges,
+    accounts: new AccountStore(database, userChanges, new UserEvents(webhooks)),
     devices,
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),
@@ -98,6 +110,7 @@ export function openReadStores(
     calls: new CallReader(base),
     friendRequests,
     missedCallsOf,
+    haveCircle,
     contacts,
     shareTokens: new ShareTokenStore(expiries, lists, secrets),
     badgeOf: (view: View, userId: UserId) => contacts.badgeOf(view, userId, nowMs()),
@@ -127,6 +140,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     outbox,
     notices,
     contacts,
+    circles: new CircleStore({ deferredTasks, randomBytes }),
     searches: new AddressSearches(deferredTasks, accounts, contacts),
     markPairUsed: (sessionId: Uint8Array, generation: number) =>
       database.change(change => sessions.markPairUsed(change, sessionId, generation)),

@@ -9,7 +9,7 @@ import { startServer } from './server.ts'
 import { answerSignature } from './sign-in-people.ts'
 import { proveByCode } from './step-up.ts'
 
-/** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
+/** Tables that stay empty: a provider, a backend, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'devices-pending',
   'device-lists-pending',
@@ -18,6 +18,10 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'sms-dial-codes',
   'outbox',
   'rates',
+  'server-keys',
+  'audit',
+  'external-ids',
+  'contact-addresses',
 ])
 
 /** Fills a store and kills its server at once, so that nothing that waits is done. */

@@ -42,6 +42,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   appName: 'Callsign',
   language: 'en',
   providers: [],
+  contactsBy: 'users',
   deepLinkScheme: 'callsign',
   webPushHosts: ['push.example'],
   tokenAudiences: ['https://api.example.org', 'reports'],
@@ -50,6 +51,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   lookupsNeedToken: false,
+  webhookWaitingMax: 1_000_000,
   passkeys: {
     rpId: 'example.org',
     origins: ['https://example.org', `android:apk-key-hash:${'A'.repeat(43)}`],

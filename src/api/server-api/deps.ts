@@ -1,6 +1,7 @@
 /** Everything that operations of the server API are given. A file takes the members that it needs. */
 
 import type { AuditLog } from '../../store/operators/audit-log.ts'
+import type { CircleStore } from '../../store/operators/circles.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -9,4 +10,5 @@ export interface ServerApiDeps extends ApiDeps {
   readonly serverKeys: ServerKeyStore
   readonly auditLog: AuditLog
   readonly serverUsers: ServerUsers
+  readonly circles: CircleStore
 }

@@ -25,8 +25,14 @@ import { type RetentionSettings, readRetention } from './retention-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
 import { readUserTokenSettings, type UserTokenConfig } from './user-token-settings.ts'
 import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
+import { readWebhookSettings, type WebhookSettings } from './webhook-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig, UserTokenConfig {
+export interface ApplicationConfig
+  extends SmsSettings,
+    LoginCheckSetting,
+    UserTokenConfig,
+    WebhookSettings,
+    WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -47,6 +53,8 @@ export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPu
   readonly janus?: JanusSettings
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
+  /** Who makes contacts: users, by requests, or the operator's backend. */
+  readonly contactsBy: 'users' | 'server'
   /** Scheme of the links that open the app. */
   readonly deepLinkScheme: string
   /** `<team id>.<bundle id>` of the apps that open share links. */
@@ -82,6 +90,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ...mail(reader),
     ...readSmsSettings(reader),
     ...readLoginCheck(reader),
+    ...readWebhookSettings(reader),
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
@@ -95,6 +104,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ...readJanusSettings(reader),
     providers: providers(reader),
     ...apple(reader),
+    contactsBy: reader.oneOf('CALLSIGN_CONTACTS', ['users', 'server'], 'users'),
     deepLinkScheme: deepLinkScheme(reader),
     appleAppIds: reader.list(
       'CALLSIGN_APPLE_APP_IDS',

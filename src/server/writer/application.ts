@@ -9,6 +9,7 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
+import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
@@ -24,6 +25,7 @@ import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
+import { startWebhooks } from './webhooks.ts'
 import { type Application, openApplication } from './writes.ts'
 
 export interface StartedApplication extends Application {
@@ -59,6 +61,7 @@ export async function startApplication(
   })
   await repair(context, application)
   startOutbox(context, system, log.database, application)
+  await startWebhooks(context, system, stores)
   startUpkeep(context, application)
   observeApplication(context, stores, media)
   rooms.resume()
@@ -94,6 +97,7 @@ function openLive(
     retention,
     nowMs,
     randomBytes,
+    webhookBounds: { ...WEBHOOK_BOUNDS, waitingMax: config.application.webhookWaitingMax },
     onFault: error => onFault(error),
   })
   const admit = admitOf(config.application)

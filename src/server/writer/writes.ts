@@ -104,13 +104,13 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog, serverUsers } = stores
+  const { serverKeys, auditLog, serverUsers, circles } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers, circles }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
@@ -211,6 +211,7 @@ function operationDeps(
     ...stores,
     ...accounts,
     idsAs: config.idsAs,
+    contactsBy: config.contactsBy,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
     tokenAudiences: config.tokenAudiences,
@@ -258,6 +259,7 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.history,
     stores.shareTokens,
     stores.contacts,
+    stores.circles,
     waitingSignIns,
     stores.reports,
   ]

@@ -71,6 +71,7 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   deadline: 'written',
   'inviter-blocked': 'written',
   'account-ended': 'written',
+  'account-suspended': 'written',
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
@@ -80,6 +81,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   request_made: true,
   request_gone: true,
   renamed: true,
+  circle_gone: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
