@@ -956,6 +956,24 @@ export interface ListLoginMethodsReply {
   readonly items: readonly LoginMethod[]
 }
 
+export interface ListReportReasonsReply {
+  readonly items: readonly {
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    /** In English, for apps without words of their own. */
+    readonly title: string
+  }[]
+}
+
 export interface ListRequestsReply {
   readonly items: readonly FriendRequest[]
   /** Of the next page; left out behind the last. */
@@ -1667,6 +1685,29 @@ export interface RenameContactRequest {
   readonly alias?: string
 }
 
+export interface ReportUserReply {
+  readonly reportId: string
+  readonly createdAt: string
+}
+
+export interface ReportUserRequest {
+  readonly userId: string
+  readonly callId?: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  /** In the words of the user, who reads no answer to it. */
+  readonly text?: string
+}
+
 export interface RequestByIdRequest {
   readonly targetUserId: string
   /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
@@ -2365,6 +2406,18 @@ export interface Operations {
     readonly body: RegisterDeviceRequest
     readonly reply: RegisterDeviceReply
   }
+  /** Report a user to the moderators of the app; the reported user never hears of it, nor who it was. */
+  'POST report': {
+    readonly params: object
+    readonly body: ReportUserRequest
+    readonly reply: ReportUserReply
+  }
+  /** The reasons of a report, in the order to show them in. */
+  'GET report/reasons': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListReportReasonsReply
+  }
   /** Sends another code in the place of the last one. */
   'POST resend-otp': {
     readonly params: object
@@ -2550,6 +2603,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'POST platform-login': 'SignedIn',
   'POST refresh-token': 'RefreshTokenReply',
   'POST register_device': 'RegisterDeviceReply',
+  'POST report': 'ReportUserReply',
+  'GET report/reasons': 'ListReportReasonsReply',
   'POST resend-otp': 'LoginChallenge',
   'POST share-token': 'CreateShareTokenReply',
   'GET share-token': 'ListShareTokensReply',
@@ -2675,6 +2730,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     challenge: '',
   },
   RegisterDeviceReply: { deviceId: '', publicKeyIndex: '', vrfHash: '', publicKeyHash: '', keyAlgorithm: '' },
+  ReportUserReply: { reportId: '', createdAt: '' },
+  ListReportReasonsReply: { items: [{ reason: '', title: '' }] },
   LoginChallenge: {
     verified: '=false',
     challengeId: '',
@@ -2919,6 +2976,7 @@ export const ID_MEMBERS: ReadonlySet<string> = new Set([
   'keyFromUserId',
   'primaryMethodId',
   'replacesDeviceId',
+  'reportId',
   'requestId',
   'requesterDeviceId',
   'requesterUserId',
