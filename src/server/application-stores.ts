@@ -136,7 +136,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     idempotency,
     serverKeys: new ServerKeyStore(base),
     auditLog: new AuditLog(base, AUDIT_KEPT_MS),
-    serverUsers: new ServerUsers(accounts),
+    serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),
   }
 }
 

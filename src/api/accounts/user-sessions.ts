@@ -3,6 +3,7 @@
 import { expiryOf, lasts, type Session } from '../../domain/accounts/session.ts'
 import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { deviceName } from '../../domain/devices/device.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { SessionList } from '../../schema/account.ts'
 import { timeText } from '../../schema/time.ts'
@@ -96,26 +97,37 @@ function sessionViews(
   { userId, deviceId, sessionName }: Requester,
   nowMs: number,
 ): readonly object[] {
-  const { sessions, lifetimes, restrictions } = deps
-  const isAlone = restrictions.of(view, userId, deviceId) !== undefined
+  const isAlone = deps.restrictions.of(view, userId, deviceId) !== undefined
   const currentId = sessionIdOf(sessionName)
+  return lastingSessions(view, deps, userId, nowMs)
+    .map(({ id, shown }) => ({
+      ...shown,
+      id: sessionIdText(id),
+      isCurrent: Buffer.compare(id, currentId) === 0,
+    }))
+    .filter(({ isCurrent }) => !isAlone || isCurrent)
+}
+
+/** The sessions of a user that last, newest first, as lists show them. */
+export function lastingSessions(
+  view: View,
+  deps: Omit<ListDeps, 'restrictions'>,
+  userId: UserId,
+  nowMs: number,
+): { readonly id: Uint8Array; readonly shown: object }[] {
+  const { sessions, lifetimes } = deps
   return sessions
     .idsOf(view, userId)
     .map(id => ({ id, session: sessions.read(view, id) }))
     .filter((each): each is { id: Uint8Array; session: Session } => lasts(each.session))
     .filter(({ session }) => nowMs < expiryOf(session, lifetimes))
-    .filter(({ id }) => !isAlone || Buffer.compare(id, currentId) === 0)
     .sort((one, other) => other.session.createdAtMs - one.session.createdAtMs)
-    .map(({ id, session }) => ({
-      ...sessionView(view, deps, session),
-      id: sessionIdText(id),
-      isCurrent: Buffer.compare(id, currentId) === 0,
-    }))
+    .map(({ id, session }) => ({ id, shown: sessionView(view, deps, session) }))
 }
 
 function sessionView(
   view: View,
-  { devices, lifetimes, sessionNetworks }: ListDeps,
+  { devices, lifetimes, sessionNetworks }: Omit<ListDeps, 'restrictions'>,
   session: Session,
 ): object {
   const { userId, deviceId, createdAtMs, lastUsedAtMs, methods, userAgent } = session

@@ -170,9 +170,9 @@ export const listDevices = read({
     { database, devices }: Pick<ApiDeps, 'devices'> & Pick<Reading, 'database'>,
     { requester: { userId, deviceId } },
   ) => {
-    const active = database.view(view => devices.activeDevicesOf(view, userId))
-    const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-    return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
+    const active = database.view(view => newestDevices(view, devices, userId))
+    const items = active.map(device => ({ ...deviceItem(device), current: device.deviceId === deviceId }))
+    return { status: 200, body: { items } }
   },
 })
 
@@ -265,7 +265,13 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-function itemOf(device: Device, currentId: DeviceId | undefined): object {
+/** The user's active devices, newest first. */
+export function newestDevices(view: View, devices: ApiDeps['devices'], userId: UserId): readonly Device[] {
+  return devices.activeDevicesOf(view, userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+}
+
+/** A device as lists show it. */
+export function deviceItem(device: Device): object {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,
@@ -276,7 +282,6 @@ function itemOf(device: Device, currentId: DeviceId | undefined): object {
     keyAlgorithm,
     publicKeyHash,
     publicKeyIndex: String(publicKeyIndex),
-    current: deviceId === currentId,
     createdAt: timeText(createdAtMs),
     lastSeenAt: timeText(lastSeenAtMs),
   }

@@ -3,10 +3,12 @@
 import type { AuditLog } from '../../store/operators/audit-log.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
+import type { UserChanges } from '../../store/operators/user-changes.ts'
 import type { ApiDeps } from '../deps.ts'
 
 export interface ServerApiDeps extends ApiDeps {
   readonly serverKeys: ServerKeyStore
   readonly auditLog: AuditLog
   readonly serverUsers: ServerUsers
+  readonly userChanges: UserChanges
 }

@@ -42,7 +42,7 @@ export interface RateRule {
 
 export interface Reply {
   readonly status: 200 | 201 | 202 | 204
-  /** Plain members, bigints being ids, or JSON that is already text, or its bytes. Left out for 204. */
+  /** Plain members, bigints being ids, or JSON that is already text, or its bytes, be it part by part. Left out for 204. */
   readonly body?: object | string
   /** JSON where it is left out. */
   readonly contentType?: string

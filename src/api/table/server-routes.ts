@@ -15,7 +15,7 @@ import { QueryReader } from '../../schema/query.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
-import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
+import type { AnswerBody, HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
 import type { Reply } from './operation.ts'
@@ -156,9 +156,14 @@ class ServerRunner<Given extends ServerRouteDeps> {
   }
 
   #answer({ status, body, contentType = JSON_TYPE }: Reply): HttpAnswer {
-    const isBytes = body instanceof Uint8Array
-    const written = body === undefined ? '' : isBytes ? body : this.#bodyText(body)
-    return { status, contentType, body: written, noStore: true }
+    return { status, contentType, body: this.#written(body), noStore: true }
+  }
+
+  #written(body: Reply['body'] = ''): AnswerBody {
+    if (body instanceof Uint8Array) return body
+    return typeof body === 'object' && Symbol.asyncIterator in body
+      ? (body as AsyncIterable<Uint8Array>)
+      : this.#bodyText(body)
   }
 
   /** Ids are texts whatever the settings say, which are for decoders of apps. */

@@ -103,13 +103,19 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog, serverUsers } = stores
+  const { serverKeys, auditLog, serverUsers, userChanges } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, {
+      ...deps,
+      serverKeys,
+      auditLog,
+      serverUsers,
+      userChanges,
+    }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,

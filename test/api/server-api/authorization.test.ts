@@ -9,6 +9,16 @@ import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.
 
 /** The intended scopes; `operator` is open to the operator's command alone. */
 const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
+  putUser: 'users',
+  listUsers: 'users',
+  listUserChanges: 'users',
+  getUser: 'users',
+  deleteUser: 'users',
+  listUserSessions: 'users',
+  listUserDevices: 'users',
+  listUserCalls: 'users',
+  signOutUser: 'users',
+  importUsers: 'users',
   createServerKey: 'operator',
   listServerKeys: 'operator',
   revokeServerKey: 'operator',
