@@ -10,10 +10,16 @@ import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
 import { SUSPENSIONS } from './suspensions.ts'
 import { USER_EXPORT } from './user-export.ts'
+import { USER_FACTS } from './user-facts.ts'
+import { USER_IMPORTS } from './user-imports.ts'
+import { USERS } from './users.ts'
 
 /** In the order of the document. */
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
+  ...USERS,
+  ...USER_FACTS,
   ...USER_EXPORT,
+  ...USER_IMPORTS,
   ...SERVER_CONTACTS,
   ...CIRCLES,
   ...SUSPENSIONS,
