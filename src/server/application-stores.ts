@@ -49,6 +49,7 @@ export interface StoresDeps {
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes
   readonly retention: RetentionSettings
+  readonly historyDays: number
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Undefined for the usual ones. */

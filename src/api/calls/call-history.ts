@@ -8,7 +8,7 @@ import { type Operation, operation, readWithQuery } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'contacts' | 'database' | 'history'>
+type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'database' | 'history'>
 
 const PATH = '/app/api/call/history'
 const HISTORY = { tag: 'calls', access: 'session' } as const
@@ -18,11 +18,16 @@ export const listCallHistory = readWithQuery(PageQuery, {
   id: 'listCallHistory',
   method: 'GET',
   path: PATH,
-  summary: 'Your calls of the last 90 days, newest first',
+  summary: 'Your calls of the last `historyDays`, newest first, with the names that people have now',
   replies: { 200: HistoryPage },
   codes: [],
   handle: (
-    { contacts, database, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'contacts' | 'database'>,
+    {
+      accounts,
+      contacts,
+      database,
+      history,
+    }: Pick<ApiDeps, 'history'> & Pick<Reading, 'accounts' | 'contacts' | 'database'>,
     { requester: { userId }, query, nowMs },
   ) => {
     const { limit, after } = rangeOf(query)
@@ -30,11 +35,12 @@ export const listCallHistory = readWithQuery(PageQuery, {
       const found = history.list(view, userId, { limit, after }, nowMs)
       const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
       const itemOf = (row: CallHistoryRow) => {
-        const peers = peersIn(row, userId)
-        return historyBody(
-          row,
-          peers.map(peer => ({ ...peer, alias: contacts.aliasOf(view, userId, peer.userId) })),
-        )
+        const peers = peersIn(row, userId).map(peerId => ({
+          userId: peerId,
+          displayName: accounts.displayNameOf(view, peerId),
+          alias: contacts.aliasOf(view, userId, peerId),
+        }))
+        return historyBody(row, peers)
       }
       return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
     })
