@@ -137,7 +137,7 @@ export interface CallAnsweredElsewhereEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -163,7 +163,7 @@ export interface CallCancelledEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -220,7 +220,7 @@ export interface CallInvitationEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
@@ -258,7 +258,7 @@ export interface CallMissedEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -283,7 +283,7 @@ export interface CallMovedEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -353,7 +353,7 @@ export interface CallRecord {
     readonly displayName: string
     /** Your own name for them, to be shown in place of `displayName` */
     readonly alias?: string
-    /** False for a stranger, who may have any name: say so on the screen. */
+    /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
     readonly isContact: boolean
   }
   /** This device's own; in join and pending. */
@@ -773,6 +773,8 @@ export interface GetMetaReply {
   readonly serverTime: string
   /** Bounds by name; names are added. */
   readonly limits: Readonly<Record<string, number>>
+  /** For how many days the server keeps a call in the history of its people; 0: it keeps none. */
+  readonly historyDays: number
   /** What this server can do, by name. */
   readonly features: Readonly<Record<string, unknown>>
   readonly webPush?: {
@@ -954,6 +956,24 @@ export interface ListDevicesReply {
 
 export interface ListLoginMethodsReply {
   readonly items: readonly LoginMethod[]
+}
+
+export interface ListReportReasonsReply {
+  readonly items: readonly {
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    /** In English, for apps without words of their own. */
+    readonly title: string
+  }[]
 }
 
 export interface ListRequestsReply {
@@ -1667,6 +1687,29 @@ export interface RenameContactRequest {
   readonly alias?: string
 }
 
+export interface ReportUserReply {
+  readonly reportId: string
+  readonly createdAt: string
+}
+
+export interface ReportUserRequest {
+  readonly userId: string
+  readonly callId?: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  /** In the words of the user, who reads no answer to it. */
+  readonly text?: string
+}
+
 export interface RequestByIdRequest {
   readonly targetUserId: string
   /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
@@ -2133,7 +2176,7 @@ export interface Operations {
   }
   /** End the call for everybody: the host, or either of two. */
   'POST call/end': { readonly params: object; readonly body: EndCallRequest; readonly reply: CallRecord }
-  /** Your calls of the last 90 days, newest first. */
+  /** Your calls of the last `historyDays`, newest first, with the names that people have now. */
   'GET call/history': {
     readonly params: { readonly limit?: number; readonly cursor?: string }
     readonly body: undefined
@@ -2365,6 +2408,18 @@ export interface Operations {
     readonly body: RegisterDeviceRequest
     readonly reply: RegisterDeviceReply
   }
+  /** Report a user to the moderators of the app; the reported user never hears of it, nor who it was. */
+  'POST report': {
+    readonly params: object
+    readonly body: ReportUserRequest
+    readonly reply: ReportUserReply
+  }
+  /** The reasons of a report, in the order to show them in. */
+  'GET report/reasons': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListReportReasonsReply
+  }
   /** Sends another code in the place of the last one. */
   'POST resend-otp': {
     readonly params: object
@@ -2550,6 +2605,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'POST platform-login': 'SignedIn',
   'POST refresh-token': 'RefreshTokenReply',
   'POST register_device': 'RegisterDeviceReply',
+  'POST report': 'ReportUserReply',
+  'GET report/reasons': 'ListReportReasonsReply',
   'POST resend-otp': 'LoginChallenge',
   'POST share-token': 'CreateShareTokenReply',
   'GET share-token': 'ListShareTokensReply',
@@ -2649,6 +2706,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     apiVersion: 0,
     serverTime: '',
     limits: { '*': 0 },
+    historyDays: 0,
     features: { '*': '~' },
     'webPush?': { publicKey: '' },
     loginMethods: [''],
@@ -2675,6 +2733,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     challenge: '',
   },
   RegisterDeviceReply: { deviceId: '', publicKeyIndex: '', vrfHash: '', publicKeyHash: '', keyAlgorithm: '' },
+  ReportUserReply: { reportId: '', createdAt: '' },
+  ListReportReasonsReply: { items: [{ reason: '', title: '' }] },
   LoginChallenge: {
     verified: '=false',
     challengeId: '',
@@ -2919,6 +2979,7 @@ export const ID_MEMBERS: ReadonlySet<string> = new Set([
   'keyFromUserId',
   'primaryMethodId',
   'replacesDeviceId',
+  'reportId',
   'requestId',
   'requesterDeviceId',
   'requesterUserId',
