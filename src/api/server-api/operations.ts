@@ -8,9 +8,11 @@ import { SERVER_CONTACTS } from './contacts.ts'
 import type { ServerApiDeps } from './deps.ts'
 import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
+import { USER_EXPORT } from './user-export.ts'
 
 /** In the order of the document. */
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
+  ...USER_EXPORT,
   ...SERVER_CONTACTS,
   ...CIRCLES,
   ...REPORTS,
