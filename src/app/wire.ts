@@ -649,6 +649,46 @@ export interface ErrorEvent {
 export interface ExportUserReply {
   readonly exportedAt: string
   readonly user: User
+  readonly account: {
+    /** Of letters to the user, as the app last asked for it. */
+    readonly language: string
+    /** When the account is erased, where its end was asked for. */
+    readonly erasesAt?: string
+    /** What the operator’s backend calls the user. */
+    readonly externalId?: string
+    /** Whether the operator’s backend made the account, and the user has confirmed no login method since. */
+    readonly madeByServer: boolean
+    /** What the operator’s backend says of the user, unproven. */
+    readonly contactData?: {
+      readonly email?: string
+      readonly phone?: string
+    }
+    readonly suspension?: {
+      readonly reason: string
+      readonly suspendedAt: string
+      readonly until?: string
+    }
+  }
+  readonly identities: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    readonly provider: string
+    readonly issuer: string
+    /** The user’s name at the provider. */
+    readonly subject: string
+  }[]
+  readonly passkeys: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    /** Base64url. */
+    readonly credentialId: string
+    /** A COSE_Key, base64. */
+    readonly publicKey: string
+    readonly signCount: number
+    readonly transports: readonly string[]
+    /** The authenticator’s model. */
+    readonly aaguid: string
+  }[]
   readonly sessions: readonly {
     /** 22 base64url characters. */
     readonly id: string
@@ -672,6 +712,44 @@ export interface ExportUserReply {
     readonly isCurrent: boolean
   }[]
   readonly devices: readonly Device[]
+  readonly deviceDetails: readonly {
+    /** As in `devices` */
+    readonly deviceId: string
+    readonly osVersion?: string
+    readonly locale?: string
+    readonly timeZone?: string
+    /** As it is in the log. */
+    readonly publicKey: string
+    /** That the device signs device lists with. */
+    readonly signingKey?: string
+    /** The push services that the server has a token for. */
+    readonly push: readonly {
+      readonly service: 'apns' | 'apns-voip' | 'fcm' | 'web-push'
+      /** When the app last sent the token. */
+      readonly registeredAt?: string
+    }[]
+  }[]
+  readonly waitingSignIns: readonly {
+    /** Names a sign-in that waits; 22 base64url characters. */
+    readonly id: string
+    /** Twenty digits, which the screen that waits shows, too. */
+    readonly signInCode: string
+    readonly method: 'email' | 'phone'
+    /** As the client that waits calls itself. */
+    readonly userAgent: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    readonly createdAt: string
+    /** Then it goes through without an answer. */
+    readonly until: string
+  }[]
+  readonly removedDevices: readonly {
+    readonly deviceId: string
+    readonly platform: string
+    readonly publicKey: string
+    readonly createdAt: string
+    readonly removedAt?: string
+  }[]
   readonly contacts: readonly Contact[]
   readonly incomingRequests: readonly FriendRequest[]
   readonly outgoingRequests: readonly FriendRequest[]
@@ -2472,7 +2550,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }
-  /** All that the server keeps of the user and shows to them, in one document. */
+  /** All that the server holds of the user, in one document that is sent as it is made. */
   'GET user/export': { readonly params: object; readonly body: undefined; readonly reply: ExportUserReply }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {
@@ -2794,6 +2872,16 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   ExportUserReply: {
     exportedAt: '',
     user: 'User',
+    account: {
+      language: '',
+      'erasesAt?': '',
+      'externalId?': '',
+      madeByServer: true,
+      'contactData?': { 'email?': '', 'phone?': '' },
+      'suspension?': { reason: '', suspendedAt: '', 'until?': '' },
+    },
+    identities: [{ methodId: '', provider: '', issuer: '', subject: '' }],
+    passkeys: [{ methodId: '', credentialId: '', publicKey: '', signCount: 0, transports: [''], aaguid: '' }],
     sessions: [
       {
         id: '',
@@ -2808,6 +2896,21 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
       },
     ],
     devices: ['Device'],
+    deviceDetails: [
+      {
+        deviceId: '',
+        'osVersion?': '',
+        'locale?': '',
+        'timeZone?': '',
+        publicKey: '',
+        'signingKey?': '',
+        push: [{ service: '', 'registeredAt?': '' }],
+      },
+    ],
+    waitingSignIns: [
+      { id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' },
+    ],
+    removedDevices: [{ deviceId: '', platform: '', publicKey: '', createdAt: '', 'removedAt?': '' }],
     contacts: ['Contact'],
     incomingRequests: ['FriendRequest'],
     outgoingRequests: ['FriendRequest'],
@@ -2977,6 +3080,7 @@ export const ID_MEMBERS: ReadonlySet<string> = new Set([
   'invitedBy',
   'keyFromDeviceId',
   'keyFromUserId',
+  'methodId',
   'primaryMethodId',
   'replacesDeviceId',
   'reportId',
