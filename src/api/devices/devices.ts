@@ -169,12 +169,24 @@ export const listDevices = read({
   handle: (
     { database, devices }: Pick<ApiDeps, 'devices'> & Pick<Reading, 'database'>,
     { requester: { userId, deviceId } },
-  ) => {
-    const active = database.view(view => devices.activeDevicesOf(view, userId))
-    const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-    return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
-  },
+  ) => ({
+    status: 200,
+    body: { items: database.view(view => deviceViews(view, devices, userId, deviceId)) },
+  }),
 })
+
+/** The user's devices, newest first; `currentId` is of the one that asks, where one does. */
+export function deviceViews(
+  view: View,
+  devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
+  userId: UserId,
+  currentId: DeviceId | undefined,
+): readonly object[] {
+  return newestDevices(view, devices, userId).map(device => ({
+    ...deviceItem(device),
+    current: device.deviceId === currentId,
+  }))
+}
 
 const removeOne = operation({
   id: 'removeDevice',
@@ -265,7 +277,17 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-function itemOf(device: Device, currentId: DeviceId | undefined): object {
+/** The user's active devices, newest first. */
+export function newestDevices(
+  view: View,
+  devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
+  userId: UserId,
+): readonly Device[] {
+  return devices.activeDevicesOf(view, userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+}
+
+/** A device as lists show it. */
+export function deviceItem(device: Device): object {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,
@@ -276,7 +298,6 @@ function itemOf(device: Device, currentId: DeviceId | undefined): object {
     keyAlgorithm,
     publicKeyHash,
     publicKeyIndex: String(publicKeyIndex),
-    current: deviceId === currentId,
     createdAt: timeText(createdAtMs),
     lastSeenAt: timeText(lastSeenAtMs),
   }

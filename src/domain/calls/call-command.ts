@@ -175,7 +175,7 @@ export interface CalleeFacts {
   readonly displayName: string
   /** How the callee knows the caller. */
   readonly caller: KnownInviter
-  /** A contact of the caller, or a user who takes calls from strangers; never a user whom the caller has blocked. */
+  /** A contact, a member of a circle of the caller's, or a user who takes calls from strangers; never a user whom the caller has blocked. */
   readonly mayBeCalled: boolean
   /** The callee has blocked the caller, who must not find out. */
   readonly isWithheld: boolean

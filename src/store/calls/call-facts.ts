@@ -22,7 +22,7 @@ export interface CallFactsDeps {
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
-  readonly contacts: Pick<ContactStore, 'linkOf' | 'blockedAtMs'>
+  readonly contacts: Pick<ContactStore, 'linkOf' | 'blockedAtMs' | 'haveCircle'>
   readonly index: Pick<LiveCalls, 'otherCallOf' | 'otherCallWith' | 'callInRoom' | 'callsBetween'>
   readonly randomBytes: (length: number) => Uint8Array
 }
@@ -116,7 +116,8 @@ function calleeFacts(
   const account = accounts.read(view, userId)
   if (account === undefined) return undefined
   const link = contacts.linkOf(view, userId, callerId)
-  const isInvited = link !== undefined || takesCallsFromStrangers(account)
+  const isKnown = link !== undefined || contacts.haveCircle(view, callerId, userId)
+  const isInvited = isKnown || takesCallsFromStrangers(account)
   const blockedAtMs = contacts.blockedAtMs(view, userId, callerId)
   const deviceList = deviceLists.newest(view, userId)
   // Whether the caller is blocked or not, the log shows the same newest list.
@@ -127,7 +128,7 @@ function calleeFacts(
   return {
     userId,
     displayName: account.displayName,
-    caller: { isContact: link !== undefined, ...(link?.alias !== undefined && { alias: link.alias }) },
+    caller: { isContact: isKnown, ...(link?.alias !== undefined && { alias: link.alias }) },
     mayBeCalled: isInvited && contacts.blockedAtMs(view, callerId, userId) === undefined,
     // A suspended callee is not to hear of it, and the caller sees a user who can't be reached.
     isWithheld: blockedAtMs !== undefined || account.suspension !== undefined,
