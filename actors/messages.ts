@@ -11,6 +11,7 @@
  */
 
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
+import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
@@ -22,6 +23,8 @@ import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
 import type { SentItems, SettledOffsets } from '../src/store/messages/inbox-writes.ts'
 import type { WaitingMessage } from '../src/store/messages/outbox-queue.ts'
+import type { TakenWebhook } from '../src/store/operators/webhook-queue.ts'
+import type { Died } from '../src/store/operators/webhook-store.ts'
 import type { IdempotentRequest } from '../src/store/tables/idempotency-store.ts'
 import type { Connection } from '../src/transport/connection.ts'
 import type { ShownRequest, TlsFiles } from '../src/transport/http-deps.ts'
@@ -42,6 +45,8 @@ export type CallRoomMessage =
   | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
   /** The user deleted the account, which declines every invitation of theirs. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
+  /** The operator suspended the user, whose calls end for them. */
+  | { readonly kind: 'account-suspended'; readonly userId: UserId }
   /** The call's room at the media gateway lets these devices in. */
   | {
       readonly kind: 'media-admitted'
@@ -219,6 +224,20 @@ export type OutboxCommand =
   | { readonly kind: 'write-again' }
   /** It is time for another try of things of calls. */
   | { readonly kind: 'again'; readonly slot: number }
+
+// Webhooks: one actor for each endpoint.
+
+export type WebhookCommand =
+  /** An event is due, or the endpoint has changed. */
+  | { readonly kind: 'wake' }
+  | { readonly kind: 'outcome'; readonly taken: TakenWebhook; readonly outcome: WebhookOutcome }
+  /** The first so many outcomes are durable; these events died by them. */
+  | { readonly kind: 'written'; readonly count: number; readonly died: readonly Died[] }
+  | { readonly kind: 'not-written'; readonly error: unknown }
+  /** A write has failed, and is to be tried again. */
+  | { readonly kind: 'write-again' }
+  /** Some events of the deleted endpoint are removed. */
+  | { readonly kind: 'purged'; readonly isEmpty: boolean }
 
 // Front desk: at the writer, one for each front.
 

@@ -101,6 +101,7 @@ export class Town {
       displayNameOf: () => NAME,
       tell: () => undefined,
       missedCallsOf: () => 0,
+      haveCircle: () => false,
     })
     this.#shareTokens = new ShareTokenStore(expiries, lists, secrets)
     this.#authentication = new Authentication({

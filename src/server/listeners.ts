@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import type { Authentication } from '../api/accounts/authentication.ts'
+import { userTokenKeysRoute } from '../api/accounts/user-tokens.ts'
 import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
@@ -37,6 +38,7 @@ import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
 import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
+import { userTokenKeysOf } from './settings/user-token-settings.ts'
 import { vapidKeyOf } from './settings/web-push-settings.ts'
 import type { Signalling } from './signalling.ts'
 import type { StartedApplication } from './writer/application.ts'
@@ -79,6 +81,7 @@ export function publicRoutes(
       publicUrl,
       features,
       webPushKey: vapidKey && vapidPublicKey(vapidKey),
+      historyDays: config.application.historyDays,
       loginMethods,
       minClientVersions: config.http.minClientVersions,
       log: {
@@ -98,6 +101,7 @@ export function publicRoutes(
       statusOf,
     })),
     asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
+    userTokenKeysRoute(userTokenKeysOf(config.application, config.isDevelopment, keys.secret)),
     ...routes,
   ]
 }

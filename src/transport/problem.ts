@@ -180,6 +180,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   CIRCLE_FULL: problem(409, 'Too many members, or too many circles'),
   REPORT_NOT_FOUND: problem(404, 'No such report'),
   WEBHOOK_NOT_FOUND: problem(404, 'No such webhook'),
+  WEBHOOK_LIMIT: problem(409, 'Too many webhooks'),
   PROTOCOL_ERROR: problem(400, 'STOMP rule broken'),
   DESTINATION_FORBIDDEN: problem(403, 'Destination not open to you'),
   CONNECTION_LIMIT: problem(409, 'Too many on one connection'),

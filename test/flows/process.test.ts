@@ -20,6 +20,7 @@ import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { vapidPublicKey } from '../../src/delivery/vapid-key.ts'
+import { userTokenKeyTexts } from '../../src/domain/accounts/user-token.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/nodes.ts'
@@ -67,16 +68,19 @@ t.test('keygen makes the environment that production starts with', async t => {
     environment.VRF_PRIVATE_KEY,
     environment.CALLSIGN_SECRET,
     environment.CALLSIGN_VAPID_KEY,
+    environment.CALLSIGN_TOKEN_KEY,
   ]) {
     t.notOk(server.stderr().includes(secret!), 'no secret in the log output')
   }
 })
 
-t.test('keygen makes a key for pushes to browsers alone', async t => {
-  const { stdout } = await run(process.execPath, [KEYGEN, '--vapid'])
-  const { CALLSIGN_VAPID_KEY = '', ...others } = parseEnv(stdout)
-  t.same({ ...others }, {})
+t.test('keygen makes the key for pushes to browsers alone, and that of user tokens', async t => {
+  const made = async (flag: string) => ({ ...parseEnv((await run(process.execPath, [KEYGEN, flag])).stdout) })
+  const { CALLSIGN_VAPID_KEY = '', ...others } = await made('--vapid')
   t.ok(vapidPublicKey(CALLSIGN_VAPID_KEY))
+  const { CALLSIGN_TOKEN_KEY = '', ...more } = await made('--token')
+  t.same(userTokenKeyTexts(CALLSIGN_TOKEN_KEY), [CALLSIGN_TOKEN_KEY])
+  t.same([others, more], [{}, {}])
   await t.rejects(run(process.execPath, [KEYGEN, '--vapid', '--origin', 'x']), { code: 2 })
 })
 

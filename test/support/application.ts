@@ -57,6 +57,8 @@ export function worldOf(
   const stores = openStores(around(database), options.isConnected ?? (() => false), {
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+    retention: { reportsDays: 180, auditDays: 365 },
+    historyDays: 90,
     nowMs,
     randomBytes,
     onFault: error => {

@@ -59,6 +59,8 @@ export async function fillStore(dataFolder: string): Promise<void> {
     { 'idempotency-key': 'a-request-that-may-come-again' },
   )
   await addPasskey(caller!.app)
+  const report = { userId: caller!.userId, reason: 'spam', text: 'Hello all day' }
+  await stranger!.app.get(201, 'POST /app/api/report', report)
   await refuseSignIn(server.http)
   // Left last: within a second the sweep does what they leave behind.
   await again.get(200, 'POST /app/api/login', { email: 'somebody@example.org' })

@@ -36,9 +36,15 @@ export const listSessions = read({
   access: 'restricted',
   replies: { 200: SessionList },
   codes: [],
-  handle: (deps: ListDeps, { requester, nowMs }) => ({
+  handle: (deps: ListDeps, { requester: { userId, deviceId, sessionName }, nowMs }) => ({
     status: 200,
-    body: { items: deps.database.view(view => sessionViews(view, deps, requester, nowMs)) },
+    body: {
+      items: deps.database.view(view => {
+        const all = sessionViews(view, deps, userId, sessionIdOf(sessionName), nowMs)
+        const isAlone = deps.restrictions.of(view, userId, deviceId) !== undefined
+        return isAlone ? all.filter(({ isCurrent }) => isCurrent) : all
+      }),
+    },
   }),
 })
 
@@ -91,30 +97,14 @@ export const USER_SESSIONS: readonly Operation<ListDeps & EndDeps & Pick<ApiDeps
   endOtherSessions,
 ]
 
-function sessionViews(
+/** The sessions that last, newest first; `currentId` is of the one that asks, where one does. */
+export function sessionViews(
   view: View,
-  deps: ListDeps,
-  { userId, deviceId, sessionName }: Requester,
-  nowMs: number,
-): readonly object[] {
-  const isAlone = deps.restrictions.of(view, userId, deviceId) !== undefined
-  const currentId = sessionIdOf(sessionName)
-  return lastingSessions(view, deps, userId, nowMs)
-    .map(({ id, shown }) => ({
-      ...shown,
-      id: sessionIdText(id),
-      isCurrent: Buffer.compare(id, currentId) === 0,
-    }))
-    .filter(({ isCurrent }) => !isAlone || isCurrent)
-}
-
-/** The sessions of a user that last, newest first, as lists show them. */
-export function lastingSessions(
-  view: View,
-  deps: Omit<ListDeps, 'restrictions'>,
+  deps: Omit<ListDeps, 'restrictions' | 'database'>,
   userId: UserId,
+  currentId: Uint8Array | undefined,
   nowMs: number,
-): { readonly id: Uint8Array; readonly shown: object }[] {
+): readonly { readonly isCurrent: boolean }[] {
   const { sessions, lifetimes } = deps
   return sessions
     .idsOf(view, userId)
@@ -122,12 +112,16 @@ export function lastingSessions(
     .filter((each): each is { id: Uint8Array; session: Session } => lasts(each.session))
     .filter(({ session }) => nowMs < expiryOf(session, lifetimes))
     .sort((one, other) => other.session.createdAtMs - one.session.createdAtMs)
-    .map(({ id, session }) => ({ id, shown: sessionView(view, deps, session) }))
+    .map(({ id, session }) => ({
+      ...sessionView(view, deps, session),
+      id: sessionIdText(id),
+      isCurrent: currentId !== undefined && Buffer.compare(id, currentId) === 0,
+    }))
 }
 
 function sessionView(
   view: View,
-  { devices, lifetimes, sessionNetworks }: Omit<ListDeps, 'restrictions'>,
+  { devices, lifetimes, sessionNetworks }: Pick<ListDeps, 'devices' | 'lifetimes' | 'sessionNetworks'>,
   session: Session,
 ): object {
   const { userId, deviceId, createdAtMs, lastUsedAtMs, methods, userAgent } = session

@@ -5,6 +5,7 @@
 
 import type { Static } from 'typebox'
 import { type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { signInAnswerMessage } from '../../log/signing-messages.ts'
 import { SignedIn } from '../../schema/account.ts'
@@ -50,10 +51,21 @@ export const listWaitingSignIns = read({
     { database, sessionNetworks }: Pick<Reading, 'database'> & Pick<ApiDeps, 'sessionNetworks'>,
     { requester, nowMs },
   ) => {
-    const named = database.view(view => waitingSignInOf(view, requester.userId, nowMs))
-    return { status: 200, body: { items: named === undefined ? [] : [viewOf(named, sessionNetworks)] } }
+    const items = database.view(view => waitingSignInViews(view, sessionNetworks, requester.userId, nowMs))
+    return { status: 200, body: { items } }
   },
 })
+
+/** There is one at most. */
+export function waitingSignInViews(
+  view: View,
+  networks: ApiDeps['sessionNetworks'],
+  userId: UserId,
+  nowMs: number,
+): readonly object[] {
+  const named = waitingSignInOf(view, userId, nowMs)
+  return named === undefined ? [] : [viewOf(named, networks)]
+}
 
 export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
   operationWithBody(WaitingLoginRequest, {
@@ -64,7 +76,7 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     summary: 'What came of a sign-in that waits: tokens once it was approved, or the time is over',
     access: 'public',
     replies: { 200: SignedIn },
-    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE'],
+    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE', 'ACCOUNT_SUSPENDED'],
     rates: [{ name: 'login-waiting', by: 'address' }],
     isPrefixKnown: ({ database, knownSignIns, waitingSignIns }: Deps, { waitingId }, prefix, nowMs) =>
       database.view(view => {

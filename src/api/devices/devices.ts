@@ -169,12 +169,24 @@ export const listDevices = read({
   handle: (
     { database, devices }: Pick<ApiDeps, 'devices'> & Pick<Reading, 'database'>,
     { requester: { userId, deviceId } },
-  ) => {
-    const active = database.view(view => newestDevices(view, devices, userId))
-    const items = active.map(device => ({ ...deviceItem(device), current: device.deviceId === deviceId }))
-    return { status: 200, body: { items } }
-  },
+  ) => ({
+    status: 200,
+    body: { items: database.view(view => deviceViews(view, devices, userId, deviceId)) },
+  }),
 })
+
+/** The user's devices, newest first; `currentId` is of the one that asks, where one does. */
+export function deviceViews(
+  view: View,
+  devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
+  userId: UserId,
+  currentId: DeviceId | undefined,
+): readonly { readonly current: boolean }[] {
+  const newestFirst = devices
+    .activeDevicesOf(view, userId)
+    .toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  return newestFirst.map(device => itemOf(device, currentId))
+}
 
 const removeOne = operation({
   id: 'removeDevice',
@@ -265,13 +277,7 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-/** The user's active devices, newest first. */
-export function newestDevices(view: View, devices: ApiDeps['devices'], userId: UserId): readonly Device[] {
-  return devices.activeDevicesOf(view, userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-}
-
-/** A device as lists show it. */
-export function deviceItem(device: Device): object {
+function itemOf(device: Device, currentId: DeviceId | undefined) {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,
@@ -282,6 +288,7 @@ export function deviceItem(device: Device): object {
     keyAlgorithm,
     publicKeyHash,
     publicKeyIndex: String(publicKeyIndex),
+    current: deviceId === currentId,
     createdAt: timeText(createdAtMs),
     lastSeenAt: timeText(lastSeenAtMs),
   }

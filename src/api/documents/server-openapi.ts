@@ -47,9 +47,27 @@ export function serverOpenApiDocument({
       securitySchemes: SCHEMES,
       parameters: { IdempotencyKey },
       headers,
-      schemas: sorted(schemas.components),
+      schemas: sorted(referred(paths, schemas.components)),
     },
   }
+}
+
+/** Without schemas that only the application API has. */
+function referred(
+  paths: object,
+  schemas: Readonly<Record<string, object>>,
+): Readonly<Record<string, object>> {
+  const found = new Map<string, object>()
+  const visit = (part: object) => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      const schema = schemas[name]
+      if (schema === undefined || found.has(name)) continue
+      found.set(name, schema)
+      visit(schema)
+    }
+  }
+  visit(paths)
+  return Object.fromEntries(found)
 }
 
 function bytesOf(mediaType: string | undefined): object {

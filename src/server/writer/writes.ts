@@ -59,6 +59,7 @@ export interface WriterServing extends Serving {
   readonly rateLimits: Rates | undefined
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
+  readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
   /** Puts a request to the room of a call. */
@@ -103,19 +104,12 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog, serverUsers, userChanges } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, {
-      ...deps,
-      serverKeys,
-      auditLog,
-      serverUsers,
-      userChanges,
-    }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...stores, ...deps }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
@@ -216,8 +210,10 @@ function operationDeps(
     ...stores,
     ...accounts,
     idsAs: config.idsAs,
+    contactsBy: config.contactsBy,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
+    tokenAudiences: config.tokenAudiences,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),
@@ -262,7 +258,9 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.history,
     stores.shareTokens,
     stores.contacts,
+    stores.circles,
     waitingSignIns,
+    stores.reports,
   ]
   return {
     addresses,

@@ -9,6 +9,7 @@ import { idsKey, keyBehind, textKey, userInKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { UserChanges } from '../operators/user-changes.ts'
+import type { UserEvents } from '../operators/user-events.ts'
 import { CONTACT_ADDRESSES, contactIdentifiers, EXTERNAL_IDS } from '../operators/user-tables.ts'
 import {
   LOGIN_METHOD_OWNERS,
@@ -20,11 +21,14 @@ import {
 
 export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
+  readonly #events: UserEvents | undefined
 
   readonly #changes: Pick<UserChanges, 'note'>
 
-  constructor(database: Pick<ReadStore, 'watch'>, changes: Pick<UserChanges, 'note'>) {
+  /** `events` tells the operator's services; left out where nothing is told. */
+  constructor(database: Pick<ReadStore, 'watch'>, changes: Pick<UserChanges, 'note'>, events?: UserEvents) {
     this.#changes = changes
+    this.#events = events
     this.#displayNames = new WatchedCache(database, [USERS], userInKey, PEOPLE_KEPT_MAX)
   }
 
@@ -74,6 +78,7 @@ export class AccountStore {
   put(change: Change, userId: UserId, user: User): void {
     const before = this.read(change, userId)
     this.#index(change, userId, before, user)
+    this.#events?.onPut(change, userId, before, user)
     change.put(USERS, idsKey(userId), user)
     // The language goes with each request of theirs.
     if (!isDeepStrictEqual({ ...before, acceptLanguage: user.acceptLanguage }, user))
@@ -84,7 +89,9 @@ export class AccountStore {
   putMethod(change: Change, userId: UserId, method: LoginMethod): void {
     const owner = this.ownerOf(change, identifierOf(method))
     assert(owner === undefined || owner.methodId === method.id, 'an identifier belongs to one method')
-    const methods = [...this.methodsOf(change, userId).filter(({ id }) => id !== method.id), method]
+    const before = this.methodsOf(change, userId)
+    const methods = [...before.filter(({ id }) => id !== method.id), method]
+    if (owner === undefined) this.#events?.onChanged(change, userId, 'loginMethods')
     change.put(
       LOGIN_METHODS,
       idsKey(userId),
@@ -97,6 +104,7 @@ export class AccountStore {
 
   /** Removes the method, and that its user refused a sign-in by it. */
   removeMethod(change: Change, userId: UserId, method: LoginMethod): void {
+    this.#events?.onChanged(change, userId, 'loginMethods')
     const methods = this.methodsOf(change, userId).filter(({ id }) => id !== method.id)
     if (methods.length > 0) change.put(LOGIN_METHODS, idsKey(userId), methods)
     else change.remove(LOGIN_METHODS, idsKey(userId))
@@ -108,6 +116,7 @@ export class AccountStore {
 
   /** Nothing of the user remains here. */
   remove(change: Change, userId: UserId): void {
+    this.#events?.onRemoving(change, userId)
     for (const method of this.methodsOf(change, userId)) this.removeMethod(change, userId, method)
     const before = this.read(change, userId)
     if (before === undefined) return

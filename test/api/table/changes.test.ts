@@ -71,6 +71,7 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   deadline: 'written',
   'inviter-blocked': 'written',
   'account-ended': 'written',
+  'account-suspended': 'written',
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
@@ -80,6 +81,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   request_made: true,
   request_gone: true,
   renamed: true,
+  circle_gone: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
@@ -91,7 +93,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'createUserToken']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
@@ -328,6 +330,7 @@ t.test('accounts, devices and contacts', async () => {
   await ask('resendOtp', { body: { challengeId } })
   await ask('verify', { body: { challengeId, otp: otpFor('fay@example.org') } })
   for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
+  await ask('createUserToken', { token: ann.token, body: { audience: 'reports' } })
   await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
   await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
   await proveByCode(ann)
@@ -623,6 +626,18 @@ t.test('sign-ins that wait', async t => {
   await ask('fetchWaitingLogin', { body: { waitingId } })
   await enter()
   await answer(false)
+})
+
+t.test('reports, and the work of moderators', async () => {
+  const { token } = await signIn('ray@example.org')
+  await ask('listReportReasons', { token })
+  const report = { userId: ann.userId, callId: 1n, reason: 'threat', text: 'At night' }
+  const { reportId } = await ask('reportUser', { token, body: report })
+  await askServer('listReports')
+  await askServer('getReport', { params: [reportId] })
+  await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
+  await askServer('startConsoleSession')
+  await askServer('listAudit')
 })
 
 t.test('the server API: keys', async () => {
