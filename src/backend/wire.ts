@@ -1,5 +1,11 @@
 /** Bodies of the server API and of webhooks. Made by scripts/support/write-wire-types.ts: do not edit. */
 
+export interface Badge {
+  readonly total: number
+  readonly friendRequests: number
+  readonly missedCalls: number
+}
+
 export interface CallAnsweredWebhook {
   readonly type: 'call.answered'
   /** When it happened. */
@@ -177,6 +183,50 @@ export interface Challenge {
   }
 }
 
+export interface ChangeReportReply {
+  readonly reportId: string
+  readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
+  readonly stateSince: string
+  readonly createdAt: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  readonly text?: string
+  readonly reported: Person
+  readonly reporter?: Person
+  readonly callId?: string
+  /** Whether the server itself knows that both were in the call; else only the reporter says so. */
+  readonly isCallKnown: boolean
+  /** The moderators' own words. */
+  readonly note?: string
+  /** The person or the key that changed the report last. */
+  readonly handledBy?: string
+}
+
+export interface ChangeReportRequest {
+  readonly state?: 'open' | 'in-review' | 'resolved' | 'dismissed'
+  /** In place of the note before; empty: takes it away. */
+  readonly note?: string
+}
+
+export interface Contact {
+  readonly userId: string
+  readonly displayName: string
+  /** Your own name for them, to be shown in place of `displayName` */
+  readonly alias?: string
+  readonly since: string
+  /** How many devices they have. */
+  readonly devices: number
+}
+
 export interface ContactAddedWebhook {
   readonly type: 'contact.added'
   /** When it happened. */
@@ -256,6 +306,23 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface Device {
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  readonly model?: string
+  readonly appVersion?: string
+  readonly keyAlgorithm: KeyAlgorithm
+  /** The vrfHash that the log has the key under, base64. */
+  readonly publicKeyHash: string
+  /** Index of the key's log entry, decimal. */
+  readonly publicKeyIndex: string
+  /** Whether the session that asks is bound to it. */
+  readonly current: boolean
+  readonly createdAt: string
+  readonly lastSeenAt: string
+}
+
 export interface DeviceAddedWebhook {
   readonly type: 'device.added'
   /** When it happened. */
@@ -274,6 +341,235 @@ export interface DeviceAddedWebhook {
     readonly deviceId: string
     readonly platform: string
   }
+}
+
+export interface ExportUserByRefReply {
+  readonly exportedAt: string
+  readonly user: User
+  readonly account: {
+    /** Of letters to the user, as the app last asked for it. */
+    readonly language: string
+    /** When the account is erased, where its end was asked for. */
+    readonly erasesAt?: string
+    /** What the operator’s backend calls the user. */
+    readonly externalId?: string
+    /** Whether the operator’s backend made the account, and the user has confirmed no login method since. */
+    readonly madeByServer: boolean
+    /** What the operator’s backend says of the user, unproven. */
+    readonly contactData?: {
+      readonly email?: string
+      readonly phone?: string
+    }
+    readonly suspension?: {
+      readonly reason: string
+      readonly suspendedAt: string
+      readonly until?: string
+    }
+  }
+  readonly identities: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    readonly provider: string
+    readonly issuer: string
+    /** The user’s name at the provider. */
+    readonly subject: string
+  }[]
+  readonly passkeys: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    /** Base64url. */
+    readonly credentialId: string
+    /** A COSE_Key, base64. */
+    readonly publicKey: string
+    readonly signCount: number
+    readonly transports: readonly string[]
+    /** The authenticator’s model. */
+    readonly aaguid: string
+  }[]
+  readonly sessions: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+    /** Whether it is the one that asks. */
+    readonly isCurrent: boolean
+  }[]
+  readonly devices: readonly Device[]
+  readonly deviceDetails: readonly {
+    /** As in `devices` */
+    readonly deviceId: string
+    readonly osVersion?: string
+    readonly locale?: string
+    readonly timeZone?: string
+    /** As it is in the log. */
+    readonly publicKey: string
+    /** That the device signs device lists with. */
+    readonly signingKey?: string
+    /** The push services that the server has a token for. */
+    readonly push: readonly {
+      readonly service: 'apns' | 'apns-voip' | 'fcm' | 'web-push'
+      /** When the app last sent the token. */
+      readonly registeredAt?: string
+    }[]
+  }[]
+  readonly waitingSignIns: readonly {
+    /** Names a sign-in that waits; 22 base64url characters. */
+    readonly id: string
+    /** Twenty digits, which the screen that waits shows, too. */
+    readonly signInCode: string
+    readonly method: 'email' | 'phone'
+    /** As the client that waits calls itself. */
+    readonly userAgent: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    readonly createdAt: string
+    /** Then it goes through without an answer. */
+    readonly until: string
+  }[]
+  readonly removedDevices: readonly {
+    readonly deviceId: string
+    readonly platform: string
+    readonly publicKey: string
+    readonly createdAt: string
+    readonly removedAt?: string
+  }[]
+  readonly contacts: readonly Contact[]
+  readonly incomingRequests: readonly FriendRequest[]
+  readonly outgoingRequests: readonly FriendRequest[]
+  readonly blocks: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  readonly shareTokens: readonly ShareToken[]
+  readonly calls: readonly PastCall[]
+}
+
+export interface FriendRequest {
+  readonly requestId: string
+  readonly direction: 'incoming' | 'outgoing'
+  readonly status: 'pending'
+  readonly user: Person
+  readonly message?: string
+  readonly createdAt: string
+  readonly expiresAt: string
+}
+
+export interface GetReportReply {
+  readonly reportId: string
+  readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
+  readonly stateSince: string
+  readonly createdAt: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  readonly text?: string
+  readonly reported: Person
+  readonly reporter?: Person
+  readonly callId?: string
+  /** Whether the server itself knows that both were in the call; else only the reporter says so. */
+  readonly isCallKnown: boolean
+  /** The moderators' own words. */
+  readonly note?: string
+  /** The person or the key that changed the report last. */
+  readonly handledBy?: string
+}
+
+export type KeyAlgorithm = 'P-256' | 'RSA-2048'
+
+export interface LinkContactsReply {
+  /** Of `a` and `b` */
+  readonly userIds: readonly string[]
+  readonly since: string
+}
+
+export interface LinkContactsRequest {
+  /** `id:<userId>`, or `ext:` and your own id for the user. */
+  readonly a: string
+  /** `id:<userId>`, or `ext:` and your own id for the user. */
+  readonly b: string
+}
+
+export interface ListAuditReply {
+  readonly items: readonly {
+    readonly at: string
+    /** Of the server key, or `operator` for the operator’s own command. */
+    readonly keyId: string
+    /** Whose key it is. */
+    readonly person?: string
+    /** An `operationId` of this document. */
+    readonly operation: string
+    /** Such as `id:42` or `report:7` */
+    readonly target: string
+    readonly requestId: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListCircleMembersReply {
+  readonly items: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListReportsReply {
+  readonly items: readonly {
+    readonly reportId: string
+    readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
+    readonly stateSince: string
+    readonly createdAt: string
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    readonly text?: string
+    readonly reported: Person
+    readonly reporter?: Person
+    readonly callId?: string
+    /** Whether the server itself knows that both were in the call; else only the reporter says so. */
+    readonly isCallKnown: boolean
+    /** The moderators' own words. */
+    readonly note?: string
+    /** The person or the key that changed the report last. */
+    readonly handledBy?: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
 }
 
 export interface ListServerKeysReply {
@@ -300,6 +596,24 @@ export interface ListServerKeysReply {
   }[]
 }
 
+export interface LoginMethod {
+  readonly id: string
+  readonly kind: LoginMethodKind
+  /** The address; of a provider the one that it named. */
+  readonly value?: string
+  readonly provider?: string
+  /** Of a passkey: what its user calls it. */
+  readonly label?: string
+  /** Of a passkey: whether it is synced to other devices of the user. */
+  readonly backedUp?: boolean
+  readonly verified: boolean
+  readonly primary: boolean
+  readonly addedAt: string
+  readonly lastUsedAt: string
+}
+
+export type LoginMethodKind = 'email' | 'phone' | 'social' | 'passkey'
+
 export type ParticipantState =
   | 'invited'
   | 'ringing'
@@ -310,6 +624,32 @@ export type ParticipantState =
   | 'busy'
   | 'missed'
   | 'removed'
+
+export interface PastCall {
+  readonly callId: string
+  readonly direction: 'outgoing' | 'incoming'
+  readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
+  readonly isVideo: boolean
+  readonly isGroup: boolean
+  readonly peers: readonly {
+    readonly userId: string
+    readonly displayName: string
+    /** Your own name for them, to be shown in place of `displayName` */
+    readonly alias?: string
+  }[]
+  readonly createdAt: string
+  readonly startedAt?: string
+  readonly endedAt?: string
+  /** Seconds that you spent in it; 0 while it goes on. */
+  readonly durationIn: number
+  /** False for a missed call that you have not looked at. */
+  readonly seen: boolean
+}
+
+export interface Person {
+  readonly userId: string
+  readonly displayName: string
+}
 
 /** RFC 9457 problem details; `code` is what a client goes by. */
 export interface Problem {
@@ -327,14 +667,14 @@ export interface Problem {
   readonly retryIn?: number
   /** With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session` */
   readonly scope?: string
-  /** With `ACCOUNT_SUSPENDED`: the operator's code. */
-  readonly reason?: string
   /** With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session. */
   readonly waitingId?: string
   /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
   readonly signInCode?: string
-  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. */
+  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself. */
   readonly until?: string
+  /** With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the session was ended, as in `session_revoked` */
+  readonly reason?: string
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
@@ -410,6 +750,91 @@ export interface SessionStartedWebhook {
     /** Left out until the session has a device. */
     readonly deviceId?: string
   }
+}
+
+export interface Settings {
+  /** Whether a search for the email address finds the user. */
+  readonly discoverableByEmail: boolean
+  /** Whether a search for the phone number finds the user. */
+  readonly discoverableByPhone: boolean
+  /** If false, strangers who know the user id may call, and read the keys to do so. */
+  readonly callsFromContactsOnly: boolean
+}
+
+export interface ShareToken {
+  readonly id: string
+  readonly label?: string
+  readonly createdAt: string
+  readonly expiresAt: string
+  readonly maxUses: number
+  /** Requests that were made by it. */
+  readonly uses: number
+  /** The last four characters. */
+  readonly last4: string
+}
+
+export interface StartConsoleSessionReply {
+  /** Sent as a server key is, until `expiresAt` */
+  readonly token: string
+  readonly expiresAt: string
+  readonly person?: string
+  readonly scopes: readonly (
+    | 'users'
+    | 'sign-in'
+    | 'contacts'
+    | 'calls'
+    | 'reports'
+    | 'export'
+    | 'audit'
+    | 'console'
+  )[]
+}
+
+export interface SuspendUserReply {
+  readonly userId: string
+  /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+  readonly reason: string
+  /** For moderators. The user never sees it. */
+  readonly note?: string
+  readonly at: string
+  readonly untilAt?: string
+}
+
+export interface SuspendUserRequest {
+  /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+  readonly reason: string
+  /** For moderators. The user never sees it. */
+  readonly note?: string
+  /** When it ends by itself; left out: when you lift it. */
+  readonly untilAt?: string
+}
+
+export interface User {
+  readonly userId: string
+  readonly displayName: string
+  /** Not told to a restricted session. */
+  readonly email?: string
+  /** Not told to a restricted session. */
+  readonly phone?: string
+  /** Not told to a restricted session. */
+  readonly emailVerified?: boolean
+  /** Not told to a restricted session. */
+  readonly phoneVerified?: boolean
+  /** Not told to a restricted session. */
+  readonly primaryMethodId?: string
+  /** Not told to a restricted session. */
+  readonly loginMethods?: readonly LoginMethod[]
+  /** Of the session that asks; absent until it registers one. */
+  readonly device?: {
+    readonly deviceId: string
+    readonly publicKeyHash: string
+  }
+  readonly badge?: Badge
+  /** Not told to a restricted session. */
+  readonly createdAt?: string
+  readonly settings?: Settings
+  /** Why the session may do little, and with which code the rest is refused: its device is not on the user’s device list, or the user has a device and the session none. */
+  readonly restriction?: 'DEVICE_NOT_LISTED' | 'DEVICE_REQUIRED'
 }
 
 export interface UserChangedWebhook {
@@ -547,6 +972,77 @@ export type WebhookEvent =
 
 /** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
+  /** What was changed by the server API, by which key and to whom, newest first. */
+  'GET audit': {
+    readonly params: { readonly since?: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListAuditReply
+  }
+  /** Ends a circle for all of its members; no error where there is none. */
+  'DELETE circles/{circleId}': {
+    readonly params: { readonly circleId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** The members of a circle, by user id; none of a circle that there is not. */
+  'GET circles/{circleId}/members': {
+    readonly params: { readonly circleId: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListCircleMembersReply
+  }
+  /** Makes a user a member of a circle, and the circle with its first member. */
+  'PUT circles/{circleId}/members/{ref}': {
+    readonly params: { readonly circleId: string; readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Takes a user out of a circle, which goes with its last member; no error where they are no member. */
+  'DELETE circles/{circleId}/members/{ref}': {
+    readonly params: { readonly circleId: string; readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Trade a moderator’s key for a session of 15 minutes, as the operators’ page does. */
+  'POST console-sessions': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: StartConsoleSessionReply
+  }
+  /** Makes two users contacts; requests between them are accepted by it. */
+  'PUT contacts': {
+    readonly params: object
+    readonly body: LinkContactsRequest
+    readonly reply: LinkContactsReply
+  }
+  /** Ends what makes two users contacts, for both; no error where they are none. */
+  'DELETE contacts': {
+    readonly params: { readonly a: string; readonly b: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Reports in a state, or about a user: those that wait for a moderator longest first, others newest first. */
+  'GET reports': {
+    readonly params: {
+      readonly state?: 'open' | 'in-review' | 'resolved' | 'dismissed'
+      readonly about?: string
+      readonly limit?: number
+      readonly cursor?: string
+    }
+    readonly body: undefined
+    readonly reply: ListReportsReply
+  }
+  /** One report. */
+  'GET reports/{reportId}': {
+    readonly params: { readonly reportId: string }
+    readonly body: undefined
+    readonly reply: GetReportReply
+  }
+  /** Take a report into review, close it or open it again, and note why. */
+  'PATCH reports/{reportId}': {
+    readonly params: { readonly reportId: string }
+    readonly body: ChangeReportRequest
+    readonly reply: ChangeReportReply
+  }
   /** Makes a server key, which is shown this once. */
   'POST server-keys': {
     readonly params: object
@@ -562,6 +1058,24 @@ export interface Operations {
   /** Revokes a server key at once. */
   'DELETE server-keys/{keyId}': {
     readonly params: { readonly keyId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** All that the server holds of a user, in one document that is sent as it is made. */
+  'GET users/{ref}/export': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ExportUserByRefReply
+  }
+  /** Suspends a user: sessions and calls end at once, and no sign-in succeeds. Contacts see nothing of it. */
+  'POST users/{ref}/suspend': {
+    readonly params: { readonly ref: string }
+    readonly body: SuspendUserRequest
+    readonly reply: SuspendUserReply
+  }
+  /** Lifts a suspension: the user may sign in again. */
+  'POST users/{ref}/unsuspend': {
+    readonly params: { readonly ref: string }
     readonly body: undefined
     readonly reply: undefined
   }

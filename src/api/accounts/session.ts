@@ -86,7 +86,7 @@ async function refresh(deps: Deps, request: CheckedRefresh): Promise<Reply> {
       deps.onTokenReused(decision.session.userId, request.requestId)
       throw refusal('REFRESH_TOKEN_REUSED')
     case 'refused':
-      throw refusal('REFRESH_TOKEN_INVALID')
+      throw refusal('REFRESH_TOKEN_INVALID', decision.because)
   }
 }
 
@@ -198,8 +198,9 @@ export function endOthers(
   }
 }
 
-function refusal(code: ErrorCode): SignalError {
-  return new SignalError(code, 'the refresh token is not accepted: sign in again')
+function refusal(code: ErrorCode, reason?: RevocationReason): SignalError {
+  const members = reason === undefined ? {} : { members: { reason } }
+  return new SignalError(code, 'the refresh token is not accepted: sign in again', members)
 }
 
 const REUSED = 'refresh_token_reused'
