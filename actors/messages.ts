@@ -45,6 +45,8 @@ export type CallRoomMessage =
   | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
   /** The user deleted the account, which declines every invitation of theirs. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
+  /** The operator suspended the user, whose calls end for them. */
+  | { readonly kind: 'account-suspended'; readonly userId: UserId }
   /** The call's room at the media gateway lets these devices in. */
   | {
       readonly kind: 'media-admitted'

@@ -34,6 +34,7 @@ import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import type { WatchedCache } from '../store/engine/watched-cache.ts'
 import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
+import type { ReportStore } from '../store/operators/reports.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
 import type { HttpRequest } from '../transport/route.ts'
@@ -45,6 +46,7 @@ import type { RequestRates } from './table/request-rates.ts'
 
 /** Parts as a read is given them: nothing can be changed. */
 export interface Reading {
+  readonly accounts: AccountStore
   readonly database: Pick<ReadStore, 'view'>
   readonly calls: CallReader
   readonly contacts: ContactReader
@@ -68,6 +70,8 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly userTokenKey: UserTokenKey | undefined
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
+  /** Where the operator's backend makes contacts, users ask nobody. */
+  readonly contactsBy: 'users' | 'server'
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   /** The counts of this process; undefined likewise. */
@@ -96,6 +100,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly history: CallHistoryStore
   readonly callIndex: LiveCalls
   readonly inbox: InboxStore
+  readonly reports: ReportStore
   readonly notices: Pick<Notices, 'tell' | 'tellOnly'>
   readonly rates: RateStore
   readonly idempotency: IdempotencyStore

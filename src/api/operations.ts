@@ -24,6 +24,7 @@ import { CALLS } from './calls/calls.ts'
 import { getCredentials } from './calls/credentials.ts'
 import { CONTACTS, listBlocks, listContacts } from './contacts/contacts.ts'
 import { FRIEND_REQUESTS, listRequests } from './contacts/friend-requests.ts'
+import { listReportReasons, REPORTS } from './contacts/reports.ts'
 import { drawShareToken, listShareTokens, SHARE_TOKENS } from './contacts/share-tokens.ts'
 import type { ApiDeps, Reading } from './deps.ts'
 import type { DeviceLists } from './devices/device-lists.ts'
@@ -70,6 +71,7 @@ export const READS: readonly Read<ReadDeps>[] = [
   listRequests,
   listContacts,
   listBlocks,
+  listReportReasons,
   getCall,
   getParticipants,
   getKeyMembers,
@@ -96,6 +98,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...SHARE_TOKENS,
   ...FRIEND_REQUESTS,
   ...CONTACTS,
+  ...REPORTS,
   getCredentials,
   ...CALLS,
   ...CALL_VIEWS,

@@ -57,6 +57,8 @@ export function worldOf(
   const stores = openStores(around(database), options.isConnected ?? (() => false), {
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+    retention: { reportsDays: 180, auditDays: 365 },
+    historyDays: 90,
     nowMs,
     randomBytes,
     onFault: error => {
@@ -181,7 +183,7 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
       return {
         status: answer.status,
         headers: headersOf(answer),
-        body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
+        body: text === '' ? undefined : JSON_TYPE.test(answer.contentType) ? JSON.parse(text) : text,
         text,
       }
     } catch (error) {
@@ -202,6 +204,8 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
     return answer
   }
 }
+
+const JSON_TYPE = /^application\/(?:[a-z]+\+)?json\b/
 
 async function textOf(body: AnswerBody): Promise<string> {
   const parts: Uint8Array[] = []

@@ -33,6 +33,8 @@ import { storedTable } from './stored-table.ts'
 export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+  retention: { reportsDays: 180, auditDays: 365 },
+  historyDays: 90,
   stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),
@@ -41,6 +43,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   appName: 'Callsign',
   language: 'en',
   providers: [],
+  contactsBy: 'users',
   deepLinkScheme: 'callsign',
   webPushHosts: ['push.example'],
   tokenAudiences: ['https://api.example.org', 'reports'],

@@ -11,7 +11,7 @@ import { type Operation, operation, readWithQuery } from '../table/operation.ts'
 import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'contacts' | 'database' | 'history'>
+type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'database' | 'history'>
 
 const PATH = '/app/api/call/history'
 const HISTORY = { tag: 'calls', access: 'session' } as const
@@ -21,11 +21,11 @@ export const listCallHistory = readWithQuery(PageQuery, {
   id: 'listCallHistory',
   method: 'GET',
   path: PATH,
-  summary: 'Your calls of the last 90 days, newest first',
+  summary: 'Your calls of the last `historyDays`, newest first, with the names that people have now',
   replies: { 200: HistoryPage },
   codes: [],
   handle: (
-    deps: Pick<ApiDeps, 'history'> & Pick<Reading, 'contacts' | 'database'>,
+    deps: Pick<ApiDeps, 'history'> & Pick<Reading, 'accounts' | 'contacts' | 'database'>,
     { requester: { userId }, query, nowMs },
   ) => ({
     status: 200,
@@ -35,7 +35,7 @@ export const listCallHistory = readWithQuery(PageQuery, {
 
 export function historyPage(
   view: View,
-  { contacts, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'contacts'>,
+  { accounts, contacts, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'accounts' | 'contacts'>,
   userId: UserId,
   query: Static<typeof PageQuery>,
   nowMs: number,
@@ -44,11 +44,12 @@ export function historyPage(
   const found = history.list(view, userId, { limit, after }, nowMs)
   const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
   const itemOf = (row: CallHistoryRow) => {
-    const peers = peersIn(row, userId)
-    return historyBody(
-      row,
-      peers.map(peer => ({ ...peer, alias: contacts.aliasOf(view, userId, peer.userId) })),
-    )
+    const peers = peersIn(row, userId).map(peerId => ({
+      userId: peerId,
+      displayName: accounts.displayNameOf(view, peerId),
+      alias: contacts.aliasOf(view, userId, peerId),
+    }))
+    return historyBody(row, peers)
   }
   return pageOf(query, found, entryOf, itemOf)
 }

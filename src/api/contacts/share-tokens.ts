@@ -31,12 +31,13 @@ import {
   readWithQuery,
 } from '../table/operation.ts'
 import { type Page, pageOf, rangeOf } from '../table/page.ts'
-import { isReachable, personOf } from './people.ts'
+import { assertByUsers, isReachable, personOf } from './people.ts'
 
 type Deps = Pick<
   ApiDeps,
   | 'accounts'
   | 'contacts'
+  | 'contactsBy'
   | 'database'
   | 'deepLinkScheme'
   | 'publicUrl'
@@ -80,11 +81,12 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
   summary: 'Make a share token, by which others find the user',
   access: 'session',
   replies: { 201: CreateShareTokenReply },
-  codes: ['SHARE_TOKEN_LIMIT'],
+  codes: ['SHARE_TOKEN_LIMIT', 'CONTACTS_BY_SERVER'],
   isIdempotent: true,
   isBodyOptional: true,
-  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) =>
-    commit(change => {
+  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) => {
+    assertByUsers(deps)
+    return commit(change => {
       const { shareTokens, randomBytes } = deps
       const { expiresIn = EXPIRES_IN, maxUses = MAX_USES } = body
       const label = readLabel(body.label)
@@ -103,7 +105,8 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
       })
       const deepLink = `${deps.deepLinkScheme}://c/${text}`
       return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(deps, text), deepLink } }
-    }),
+    })
+  },
 })
 
 export const listShareTokens = readWithQuery(PageQuery, {
@@ -185,12 +188,13 @@ const resolveShareToken = operationWithBody(ResolveShareTokenRequest, {
   summary: 'Who is behind a share token: the preview before a request',
   access: 'session',
   replies: { 200: ResolveShareTokenReply },
-  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
+  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', 'CONTACTS_BY_SERVER'],
   rates: [
     { name: 'share-token-resolve-address', by: 'address' },
     { name: 'share-token-resolve', by: 'user' },
   ],
   handle: async (deps: Deps, { requester, body, nowMs }) => {
+    assertByUsers(deps)
     const { userId } = await findShareToken(deps, requester.userId, body.token, nowMs)
     return deps.database.view(view => {
       const { displayName } = personOf(view, deps, userId)

@@ -1,9 +1,30 @@
 /** All operations of the server API. The writer answers each of them, wherever they are asked for. */
 
 import type { ServerOperation } from '../table/server-operation.ts'
+import { AUDIT } from './audit.ts'
+import { CIRCLES } from './circles.ts'
+import { CONSOLE_SESSIONS } from './console-sessions.ts'
+import { SERVER_CONTACTS } from './contacts.ts'
 import type { ServerApiDeps } from './deps.ts'
+import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
+import { SUSPENSIONS } from './suspensions.ts'
 import { USER_EXPORT } from './user-export.ts'
+import { USER_FACTS } from './user-facts.ts'
+import { USER_IMPORTS } from './user-imports.ts'
+import { USERS } from './users.ts'
 
 /** In the order of the document. */
-export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [...SERVER_KEYS, ...USER_EXPORT]
+export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
+  ...USERS,
+  ...USER_FACTS,
+  ...USER_EXPORT,
+  ...USER_IMPORTS,
+  ...SERVER_CONTACTS,
+  ...CIRCLES,
+  ...SUSPENSIONS,
+  ...REPORTS,
+  ...AUDIT,
+  ...CONSOLE_SESSIONS,
+  ...SERVER_KEYS,
+]

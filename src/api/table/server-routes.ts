@@ -3,6 +3,7 @@
  * steps for every operation, so that none forgets one.
  */
 
+import { isConsoleToken, parseConsoleToken } from '../../domain/operators/console-session.ts'
 import {
   CREDENTIAL_MS_MAX,
   isOperatorCredential,
@@ -24,7 +25,7 @@ import type { AuditedReply, ServerOperation, ServerRequest } from './server-oper
 
 export interface ServerRouteDeps
   extends Pick<ApiDeps, 'database' | 'idempotency' | 'nowMs' | 'requestRates' | 'secrets'> {
-  readonly serverKeys: Pick<ServerKeyStore, 'holderOf'>
+  readonly serverKeys: Pick<ServerKeyStore, 'current' | 'holderOf'>
   readonly auditLog: Pick<AuditLog, 'add'>
 }
 
@@ -80,11 +81,22 @@ class Askers {
     const authorization = request.header('authorization')
     const text = BEARER_FORM.exec(authorization)?.[1] ?? ''
     if (access === 'operator') return this.#operator(request, text)
-    const holder = serverKeys.holderOf(text, nowMs())
+    const holder = isConsoleToken(text) ? this.#ofConsole(text) : serverKeys.holderOf(text, nowMs())
     requestRates?.take('server-key', 'server-key', holder.keyId)
     if (scope !== undefined && !holder.scopes.has(scope))
       throw new SignalError('SCOPE_MISSING', `this needs a server key with the scope ${scope}`)
     return holder
+  }
+
+  /** The holder of a session's key, as the key stands now. */
+  #ofConsole(text: string): ServerKeyHolder {
+    const { secrets, serverKeys, nowMs } = this.#deps
+    const session = parseConsoleToken(secrets.consoleSession, text)
+    if (session === undefined)
+      throw new SignalError('SERVER_KEY_INVALID', 'this is no session of the operators’ page: sign in there')
+    if (nowMs() >= session.expiresAtMs)
+      throw new SignalError('SERVER_KEY_EXPIRED', 'this session has ended: sign in again with your key')
+    return { ...serverKeys.current(session.keyId, nowMs()), isConsoleSession: true }
   }
 
   #operator({ method, path, body }: HttpRequest, text: string): ServerKeyHolder {

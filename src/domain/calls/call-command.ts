@@ -131,6 +131,8 @@ export type CallOccurrence =
   | { readonly kind: 'media-lost'; readonly nowMs: number }
   /** The user is deleting the account, and can't answer an invitation. */
   | { readonly kind: 'account-ended'; readonly nowMs: number; readonly userId: UserId }
+  /** The operator suspended the user. */
+  | { readonly kind: 'account-suspended'; readonly nowMs: number; readonly userId: UserId }
 
 /** A device's command, or news of its presence. */
 export type DeviceCommand = Exclude<CallCommand, CallOccurrence>
@@ -150,7 +152,7 @@ export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
 /** Facts outside the call. `start`, `invite`, `remove`, `join`, `request-rejoin` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
-  /** With `start`, `join`, `request-rejoin` and `rejoin`: the acting device; undefined after its removal. */
+  /** With `start`, `join`, `request-rejoin` and `rejoin`: the acting device; undefined after its removal, or once its user is suspended. */
   readonly actor: CallActor | undefined
   /** The acting user's name, with `start`. */
   readonly displayName: string
@@ -173,7 +175,7 @@ export interface CalleeFacts {
   readonly displayName: string
   /** How the callee knows the caller. */
   readonly caller: KnownInviter
-  /** A contact of the caller, or a user who takes calls from strangers; never a user whom the caller has blocked. */
+  /** A contact, a member of a circle of the caller's, or a user who takes calls from strangers; never a user whom the caller has blocked. */
   readonly mayBeCalled: boolean
   /** The callee has blocked the caller, who must not find out. */
   readonly isWithheld: boolean

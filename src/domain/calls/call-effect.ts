@@ -8,6 +8,7 @@ import type { DeviceId, UserId } from '../ids.ts'
 import {
   type Call,
   type CallDeviceRef,
+  type CallEndReason,
   isJoined,
   isOver,
   isPending,
@@ -29,7 +30,7 @@ import type {
   PersonName,
   PlainCallNotice,
 } from './call-notice.ts'
-import { callerOf, participantView } from './call-view.ts'
+import { callerOf, participantView, shownEndReason } from './call-view.ts'
 import { webhookEventsOf } from './call-webhooks.ts'
 import { keyMapName } from './key-map.ts'
 
@@ -194,15 +195,16 @@ function endsOfAttendance(change: Change, participant: Participant): DeviceEffec
 function endings({ before, after, by }: Change): DeviceEffect[] {
   if (before === undefined || isOver(before) || !isOver(after)) return []
   const { callId, version, status, endReason, endedBy, endedAtMs } = after
-  const notice = {
+  const noticeOf = (endReason: CallEndReason) => ({
     kind: 'call_ended' as const,
     callId,
     version,
     status,
-    endReason: endReason!,
+    endReason,
     endedAtMs: endedAtMs!,
     ...(endedBy === undefined ? {} : { endedBy }),
-  }
+  })
+  const [notice, noticeToEnder] = [noticeOf(shownEndReason(after)), noticeOf(endReason!)]
   const inside = before.participants
     .filter(one => isJoined(one) || one.state === 'lost')
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
@@ -211,7 +213,9 @@ function endings({ before, after, by }: Change): DeviceEffect[] {
     const isOwn = by !== undefined && isSameDevice(by, device)
     if (!isOwn) told.set(keyMapName(device), { userId: device.userId, deviceId: device.deviceId })
   }
-  return [...told.values()].map(device => plainNotice(device, notice))
+  return [...told.values()].map(device =>
+    plainNotice(device, device.userId === endedBy ? noticeToEnder : notice),
+  )
 }
 
 /** Devices that asked for the key, without ringing ones: those hear that their invitation has ended. */

@@ -116,7 +116,7 @@ export interface Participant {
 
 /** The inviter as the invited person knows them. */
 export interface KnownInviter {
-  /** False for a stranger. */
+  /** A contact, or a member of a circle of theirs. False for a stranger. */
   readonly isContact: boolean
   /** The invited person's own name for them. */
   readonly alias?: string

@@ -33,8 +33,9 @@ export type PersonalNoticeBody =
       readonly kind: 'contact_added'
       readonly userId: UserId
       readonly displayName: string
-      /** The accepted request; its sender gets a push, the accepting user does not. */
-      readonly requestId: RequestId
+      /** The accepted request; none where the operator's backend made them contacts. */
+      readonly requestId?: RequestId
+      /** Only to the sender of a request, who waited for it. */
       readonly isPushed: boolean
     }
   | {

@@ -55,10 +55,14 @@ export async function startApplication(
   const application = open(context, log, live, { publicUrl, register })
   // Devices have seen positions that a restored store would give to other messages.
   if (log.guard.isRestored) await log.database.change(change => stores.inbox.renewEpochs(change))
+  await log.database.change(change => {
+    stores.auditLog.applyRetention(change)
+    stores.reports.applyRetention(change)
+  })
   await repair(context, application)
   startOutbox(context, system, log.database, application)
   await startWebhooks(context, system, stores)
-  startUpkeep(context, application)
+  startUpkeep(context, application, () => stores.history.applyDays(log.database))
   observeApplication(context, stores, media)
   rooms.resume()
   await media?.start(context, rooms.onSeen)
@@ -82,7 +86,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, language, lifetimes, janus } = config.application
+  const { idsAs, language, lifetimes, retention, historyDays, janus } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -90,6 +94,8 @@ function openLive(
   const stores = openStores(database, isConnected, {
     secret: keys.secret,
     lifetimes,
+    retention,
+    historyDays,
     nowMs,
     randomBytes,
     webhookBounds: { ...WEBHOOK_BOUNDS, waitingMax: config.application.webhookWaitingMax },

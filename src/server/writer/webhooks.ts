@@ -3,6 +3,7 @@
 import type { WebhookCommand } from '../../../actors/messages.ts'
 import { webhookKind } from '../../../actors/webhook.ts'
 import { sendWebhook } from '../../delivery/webhook.ts'
+import { subjectOf, subjectText } from '../../domain/operators/webhook-event.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { webhookBody } from '../../schema/webhook.ts'
 import { endpointName } from '../../store/operators/webhook-endpoints.ts'
@@ -19,8 +20,9 @@ export async function startWebhooks(
   const webhookOf = system.define<WebhookCommand>(
     webhookKind({
       queueOf: endpointId => new WebhookQueue(database, webhooks, endpointId),
-      send({ url, secrets }, webhook) {
-        const body = webhookBody(webhook)
+      send({ url, secrets }, seq, webhook) {
+        const subject = subjectText(subjectOf(webhook.event))
+        const body = webhookBody({ ...webhook, seq, subject })
         return sendWebhook({ url, secrets, webhookId: webhook.webhookId, body }, world.nowMs())
       },
       onTried(endpointId, outcome) {

@@ -104,13 +104,12 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog, serverUsers } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...stores, ...deps }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
@@ -211,6 +210,7 @@ function operationDeps(
     ...stores,
     ...accounts,
     idsAs: config.idsAs,
+    contactsBy: config.contactsBy,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
     tokenAudiences: config.tokenAudiences,
@@ -258,7 +258,9 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.history,
     stores.shareTokens,
     stores.contacts,
+    stores.circles,
     waitingSignIns,
+    stores.reports,
   ]
   return {
     addresses,

@@ -1,14 +1,16 @@
 /** Users and their sign-in methods; one identifier belongs to one method of one user. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { identifierOf, type LoginMethod, type User } from '../../domain/accounts/account.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
-import { idsKey, textKey, userInKey } from '../engine/keys.ts'
+import { idsKey, keyBehind, textKey, userInKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+import type { UserChanges } from '../operators/user-changes.ts'
 import type { UserEvents } from '../operators/user-events.ts'
-import { EXTERNAL_IDS } from '../operators/user-tables.ts'
+import { CONTACT_ADDRESSES, contactIdentifiers, EXTERNAL_IDS } from '../operators/user-tables.ts'
 import {
   LOGIN_METHOD_OWNERS,
   LOGIN_METHODS,
@@ -21,8 +23,11 @@ export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
   readonly #events: UserEvents | undefined
 
+  readonly #changes: Pick<UserChanges, 'note'>
+
   /** `events` tells the operator's services; left out where nothing is told. */
-  constructor(database: Pick<ReadStore, 'watch'>, events?: UserEvents) {
+  constructor(database: Pick<ReadStore, 'watch'>, changes: Pick<UserChanges, 'note'>, events?: UserEvents) {
+    this.#changes = changes
     this.#events = events
     this.#displayNames = new WatchedCache(database, [USERS], userInKey, PEOPLE_KEPT_MAX)
   }
@@ -55,11 +60,29 @@ export class AccountStore {
     return view.get(EXTERNAL_IDS, textKey(externalId))?.userId
   }
 
+  /** Users by a contact address, in the order of their ids, behind `after`. */
+  usersWithContact(view: View, identifier: string, { after, limit }: UserRange): UserId[] {
+    const hash = textKey(identifier)
+    const start = after === undefined ? hash : Buffer.concat([hash, idsKey(after + 1n)])
+    const keys = view.keys(CONTACT_ADDRESSES, { start, end: keyBehind(hash), limit })
+    return [...keys].map(key => userInKey(key.subarray(hash.length)))
+  }
+
+  /** All users in the order of their ids, behind `after`. */
+  list(view: View, { after, limit }: UserRange): UserId[] {
+    const range = after === undefined ? { limit } : { start: idsKey(after + 1n), limit }
+    return [...view.keys(USERS, range)].map(userInKey)
+  }
+
   /** An external id must be nobody else's. */
   put(change: Change, userId: UserId, user: User): void {
-    this.#keepExternalId(change, userId, user.externalId)
-    this.#events?.onPut(change, userId, this.read(change, userId), user)
+    const before = this.read(change, userId)
+    this.#index(change, userId, before, user)
+    this.#events?.onPut(change, userId, before, user)
     change.put(USERS, idsKey(userId), user)
+    // The language goes with each request of theirs.
+    if (!isDeepStrictEqual({ ...before, acceptLanguage: user.acceptLanguage }, user))
+      this.#changes.note(change, userId, 'here')
   }
 
   /** A new method, or the new state of one. Its identifier must be nobody else's. */
@@ -74,8 +97,9 @@ export class AccountStore {
       idsKey(userId),
       methods.toSorted((a, b) => a.addedAtMs - b.addedAtMs),
     )
-    if (owner === undefined)
-      change.put(LOGIN_METHOD_OWNERS, textKey(identifierOf(method)), { userId, methodId: method.id })
+    if (owner !== undefined) return
+    change.put(LOGIN_METHOD_OWNERS, textKey(identifierOf(method)), { userId, methodId: method.id })
+    this.#changes.note(change, userId, 'here')
   }
 
   /** Removes the method, and that its user refused a sign-in by it. */
@@ -87,22 +111,39 @@ export class AccountStore {
     const key = textKey(identifierOf(method))
     change.remove(LOGIN_METHOD_OWNERS, key)
     change.remove(REFUSED_SIGN_INS, key)
+    this.#changes.note(change, userId, 'here')
   }
 
   /** Nothing of the user remains here. */
   remove(change: Change, userId: UserId): void {
     this.#events?.onRemoving(change, userId)
     for (const method of this.methodsOf(change, userId)) this.removeMethod(change, userId, method)
-    this.#keepExternalId(change, userId, undefined)
+    const before = this.read(change, userId)
+    if (before === undefined) return
+    this.#index(change, userId, before, undefined)
     change.remove(USERS, idsKey(userId))
+    this.#changes.note(change, userId, 'erased')
   }
 
-  #keepExternalId(change: Change, userId: UserId, externalId: string | undefined): void {
-    const before = this.read(change, userId)?.externalId
-    if (before === externalId) return
-    if (before !== undefined) change.remove(EXTERNAL_IDS, textKey(before))
-    if (externalId === undefined) return
-    assert(this.ownerOfExternalId(change, externalId) === undefined, 'an external id belongs to one user')
-    change.put(EXTERNAL_IDS, textKey(externalId), { userId })
+  /** Keeps what finds a user in step with their row. */
+  #index(change: Change, userId: UserId, before: User | undefined, after: User | undefined): void {
+    const [oldId, newId] = [before?.externalId, after?.externalId]
+    if (oldId !== newId) {
+      if (oldId !== undefined) change.remove(EXTERNAL_IDS, textKey(oldId))
+      if (newId !== undefined) {
+        assert(this.ownerOfExternalId(change, newId) === undefined, 'an external id belongs to one user')
+        change.put(EXTERNAL_IDS, textKey(newId), { userId })
+      }
+    }
+    const [old, now] = [contactIdentifiers(before?.contactData), contactIdentifiers(after?.contactData)]
+    const keyOf = (identifier: string) => Buffer.concat([textKey(identifier), idsKey(userId)])
+    for (const each of old) if (!now.includes(each)) change.remove(CONTACT_ADDRESSES, keyOf(each))
+    for (const each of now) if (!old.includes(each)) change.put(CONTACT_ADDRESSES, keyOf(each), 0)
   }
+}
+
+/** A part of a list in the order of ids. */
+export interface UserRange {
+  readonly after?: UserId | undefined
+  readonly limit: number
 }

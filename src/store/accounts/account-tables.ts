@@ -1,6 +1,6 @@
 /** Tables of accounts, their login methods, and their sessions. */
 
-import { identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
+import { type ContactData, identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { RevocationReason, Session } from '../../domain/accounts/session.ts'
 import type { DeviceId, MethodId, UserId } from '../../domain/ids.ts'
 import { EXPIRY } from '../engine/expiries.ts'
@@ -23,6 +23,7 @@ import {
   typed,
 } from '../engine/row-form.ts'
 import { type Relation, rowTable } from '../engine/table.ts'
+import { contactIdentifiers } from '../operators/user-tables.ts'
 
 const SETTINGS = object({ discoverableByEmail: flag, discoverableByPhone: flag, callsFromContactsOnly: flag })
 const CONTACT_DATA = object({ email: optional(text), phone: optional(text) })
@@ -46,6 +47,16 @@ const USER = object({
   suspension: optional(SUSPENSION),
 })
 
+/** Each address that the backend says of a user finds them. */
+const contactRelations = (['email', 'phone'] as const).map(kind => ({
+  in: 'contact-addresses',
+  under: (key: Buffer, { contactData }: { readonly contactData?: ContactData }) => {
+    const [identifier] = contactIdentifiers({ [kind]: contactData?.[kind] })
+    return identifier === undefined ? undefined : Buffer.concat([textKey(identifier), key])
+  },
+  what: () => `the user under the ${kind} of their contact data`,
+}))
+
 export const USERS = rowTable('users', { user: ID }, USER, {
   holds: 'name, settings, primary login method',
   shapes: [USER.shape('primaryMethodId'), SETTINGS.shape()],
@@ -63,6 +74,8 @@ export const USERS = rowTable('users', { user: ID }, USER, {
       where: ({ userId }: { readonly userId: UserId }, key) => userId === userInKey(key),
       what: () => 'the user under their external id',
     },
+    { in: 'user-changes-by-user', under: key => key },
+    ...contactRelations,
   ],
   remedy: 'the user can’t use the account: restore a backup',
 })

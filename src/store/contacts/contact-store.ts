@@ -13,11 +13,13 @@ import {
   decideBlock,
   decideCancel,
   decideDecline,
+  decideLink,
   decideRequest,
   declined,
   type FriendRequest,
   isOpenToReceiver,
   type Link,
+  type LinkDecision,
   QUIET_MS,
   type RequestDecision,
   type RequestRoute,
@@ -114,6 +116,22 @@ export class ContactStore extends ContactReader {
     const request = this.requests.read(change, requestId)
     const decision = decideCancel(request, actorId, change.nowMs)
     if (decision.kind === 'closed' && request !== undefined) this.#cancel(change, request)
+    return decision
+  }
+
+  /** The operator's backend makes two users contacts, which accepts what either has asked of the other. */
+  link(change: Change, one: UserId, other: UserId): LinkDecision {
+    const { nowMs } = change
+    const counts = [one, other].map(userId => this.lists.count(change, userId, LIST.contacts))
+    const decision = decideLink(this.pairOf(change, one, other, nowMs), counts)
+    if (decision.kind !== 'links') return decision
+    for (const request of decision.closes) {
+      this.requests.put(change, closed(request, 'accepted', nowMs), request)
+      if (isOpenToReceiver(request, nowMs)) this.#sayBadge(change, request.receiverId)
+    }
+    this.#addLink(change, one, other)
+    this.#tellAdded(change, one, other)
+    this.#tellAdded(change, other, one)
     return decision
   }
 
@@ -218,16 +236,21 @@ export class ContactStore extends ContactReader {
     const { nowMs } = change
     const { senderId, receiverId } = accepted
     this.requests.put(change, accepted, before)
-    this.requests.forgetDirections(change, senderId, receiverId)
-    for (const [one, other] of bothWays(senderId, receiverId)) {
-      change.put(CONTACTS, idsKey(one, other), { sinceMs: nowMs })
-      this.lists.add(change, one, LIST.contacts, { atMs: nowMs, id: other })
-    }
-    this.#deps.webhooks?.add(change, contactEvent('contact.added', senderId, receiverId))
+    this.#addLink(change, senderId, receiverId)
     this.#tellAdded(change, senderId, receiverId, accepted)
     this.#tellAdded(change, receiverId, senderId, accepted)
     if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#sayBadge(change, receiverId)
     return accepted
+  }
+
+  #addLink(change: Change, one: UserId, other: UserId): void {
+    const { nowMs } = change
+    this.requests.forgetDirections(change, one, other)
+    for (const [owner, id] of bothWays(one, other)) {
+      change.put(CONTACTS, idsKey(owner, id), { sinceMs: nowMs })
+      this.lists.add(change, owner, LIST.contacts, { atMs: nowMs, id })
+    }
+    this.#deps.webhooks?.add(change, contactEvent('contact.added', one, other))
   }
 
   #decline(change: Change, request: FriendRequest, before: FriendRequest | undefined): void {
@@ -295,10 +318,11 @@ export class ContactStore extends ContactReader {
     this.#sayBadge(change, receiverId)
   }
 
-  #tellAdded(change: Change, userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest): void {
+  #tellAdded(change: Change, userId: UserId, otherId: UserId, accepted?: FriendRequest): void {
     const displayName = this.#deps.displayNameOf(change, otherId)
-    const isPushed = userId === senderId
-    const body = { userId: otherId, displayName, requestId, isPushed }
+    const isPushed = userId === accepted?.senderId
+    const request = accepted && { requestId: accepted.requestId }
+    const body = { userId: otherId, displayName, ...request, isPushed }
     this.#deps.tell(change, userId, { kind: 'contact_added', ...body })
   }
 

@@ -109,6 +109,7 @@ export const EXPIRY = {
   signInToken: 24,
   deadWebhook: 25,
   serverKey: 26,
+  erasedUser: 27,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

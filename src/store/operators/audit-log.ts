@@ -12,7 +12,7 @@ export interface AuditEntry extends AuditRow {
 }
 
 export interface AuditRange {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: no older rows. */
   readonly sinceMs: number
   /** The last row of the page before. */
   readonly after?: Uint8Array | undefined
@@ -35,7 +35,9 @@ export class AuditLog {
     this.#expiries = expiries
     this.#randomBytes = randomBytes
     this.#keptMs = keptMs
-    expiries.define(EXPIRY.audit, (change, key) => this.#onDue(change, key))
+    expiries.define(EXPIRY.audit, (change, key) =>
+      key.length === OVERDUE.length ? this.#endOverdue(change) : this.#onDue(change, key),
+    )
   }
 
   add(change: Change, row: AuditRow): void {
@@ -44,11 +46,32 @@ export class AuditLog {
     this.#expiries.add(change, EXPIRY.audit, change.nowMs + this.#keptMs, key)
   }
 
-  /** Oldest first. */
+  /** Newest first. */
   read(view: View, { sinceMs, after, limit }: AuditRange): AuditEntry[] {
-    const start = after === undefined ? timeBytes(sinceMs) : Buffer.concat([after, Uint8Array.of(0)])
-    const rows = view.range(AUDIT, { start, limit })
-    return [...rows].map(({ key, value }) => ({ ...value, atMs: timeOf(key), key: Uint8Array.from(key) }))
+    const range = { start: after ?? BEHIND_ALL, end: timeBytes(sinceMs), reverse: true, limit: limit + 1 }
+    // Read backwards, the start belongs to the range.
+    const rows = [...view.range(AUDIT, range)].filter(({ key }) => !after || Buffer.compare(key, after) !== 0)
+    const entryOf = ({ key, value }: (typeof rows)[number]) => ({
+      ...value,
+      atMs: timeOf(key),
+      key: Uint8Array.from(key),
+    })
+    return rows.slice(0, limit).map(entryOf)
+  }
+
+  /** Has the next sweep end rows that an earlier, longer setting would keep. */
+  applyRetention(change: Change): void {
+    if (this.#overdue(change, 1).length > 0) this.#expiries.add(change, EXPIRY.audit, change.nowMs, OVERDUE)
+  }
+
+  #endOverdue(change: Change): number | undefined {
+    const overdue = this.#overdue(change, ENDED_AT_ONCE)
+    for (const key of overdue) change.remove(AUDIT, key)
+    return overdue.length < ENDED_AT_ONCE ? undefined : change.nowMs
+  }
+
+  #overdue(change: Change, limit: number): Uint8Array[] {
+    return [...change.keys(AUDIT, { end: timeBytes(change.nowMs - this.#keptMs), limit })]
   }
 
   /** The settings may have another time by now. */
@@ -63,3 +86,9 @@ export class AuditLog {
 function timeOf(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(0, 6)
 }
+
+const BEHIND_ALL = Buffer.alloc(13, 0xff)
+/** The key of the ending that ends what a shorter setting keeps no more: shorter than that of any row. */
+const OVERDUE = Uint8Array.of(0)
+/** Rows ended in one change: a few milliseconds. */
+const ENDED_AT_ONCE = 500

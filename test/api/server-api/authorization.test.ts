@@ -3,12 +3,28 @@
 import t from 'tap'
 import { SERVER_OPERATIONS } from '../../../src/api/server-api/operations.ts'
 import type { ServerOperation } from '../../../src/api/table/server-operation.ts'
+import { CONSOLE_SESSION_MS, formatConsoleToken } from '../../../src/domain/operators/console-session.ts'
 import { formatOperatorCredential, SCOPES, type Scope } from '../../../src/domain/operators/server-key.ts'
 import { newUser, routeSender, type Send } from '../../support/application.ts'
 import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.ts'
 
 /** The intended scopes; `operator` is open to the operator's command alone. */
 const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
+  listReports: 'reports',
+  getReport: 'reports',
+  changeReport: 'reports',
+  listAudit: 'audit',
+  startConsoleSession: 'console',
+  putUser: 'users',
+  listUsers: 'users',
+  listUserChanges: 'users',
+  getUser: 'users',
+  deleteUser: 'users',
+  listUserSessions: 'users',
+  listUserDevices: 'users',
+  listUserCalls: 'users',
+  signOutUser: 'users',
+  importUsers: 'users',
   createServerKey: 'operator',
   listServerKeys: 'operator',
   revokeServerKey: 'operator',
@@ -54,6 +70,11 @@ const BAD: Readonly<Record<string, { readonly make: Make; readonly code: string 
     make: async ({ newKey }) => `csk_${(await newKey(SCOPES)).keyId}_${'0'.repeat(64)}`,
     code: 'SERVER_KEY_INVALID',
   },
+  'a session of the operators’ page, of another secret': {
+    make: async ({ whole, newKey }) =>
+      consoleToken(whole, await newKey(SCOPES), whole.world.secrets.accessToken),
+    code: 'SERVER_KEY_INVALID',
+  },
   'an operator’s credential of another secret': {
     make: async ({ whole }, operation) => credentialFor(operation, whole.world.secrets.accessToken, whole),
     code: 'SERVER_KEY_INVALID',
@@ -70,6 +91,23 @@ const ENDED: typeof BAD = {
     },
     code: 'SERVER_KEY_REVOKED',
   },
+  'a session of a revoked key': {
+    async make({ whole, newKey }) {
+      const key = await newKey(SCOPES)
+      const token = consoleToken(whole, key)
+      await whole.world.database.change(change => whole.world.serverKeys.revoke(change, key.keyId))
+      return token
+    },
+    code: 'SERVER_KEY_REVOKED',
+  },
+  'a session that has ended': {
+    async make({ whole, newKey }) {
+      const token = consoleToken(whole, await newKey(SCOPES))
+      await whole.advance(CONSOLE_SESSION_MS)
+      return token
+    },
+    code: 'SERVER_KEY_EXPIRED',
+  },
   'an expired key': {
     async make({ whole, newKey }) {
       const { key } = await newKey(SCOPES, 60_000)
@@ -78,6 +116,15 @@ const ENDED: typeof BAD = {
     },
     code: 'SERVER_KEY_EXPIRED',
   },
+}
+
+/** Of a session of the operators' page by this key. */
+function consoleToken(
+  { world }: TestApi,
+  { keyId }: { readonly keyId: string },
+  secret = world.secrets.consoleSession,
+) {
+  return formatConsoleToken(secret, { keyId, expiresAtMs: world.nowMs() + CONSOLE_SESSION_MS })
 }
 
 /** Good for a GET of the path or a request without a body. */
@@ -113,18 +160,22 @@ for (const [name, { make, code }] of Object.entries({ ...BAD, ...ENDED })) {
   })
 }
 
-t.test('a key opens what it has the scope for, and nothing else', async t => {
-  const { send, newKey } = await setUp(t)
-  for (const held of SCOPES) {
-    const { key: token } = await newKey([held])
-    for (const { id, method, path, scope } of SERVER_OPERATIONS) {
-      const { status, body } = await send(`${method} ${filled(path)}`, { token })
-      if (scope === undefined) t.equal(body.code, 'SERVER_KEY_INVALID', `${id} with ${held}`)
-      else if (scope !== held) t.same([status, body.code], [403, 'SCOPE_MISSING'], `${id} with ${held}`)
-      else t.notOk(status === 401 || body?.code === 'SCOPE_MISSING', `${id} with ${held}`)
+for (const by of ['key', 'session of the page'])
+  t.test(`a ${by} opens what it has the scope for, and nothing else`, async t => {
+    const { send, newKey, whole } = await setUp(t)
+    for (const held of SCOPES) {
+      const made = await newKey([held])
+      const token = by === 'key' ? made.key : consoleToken(whole, made)
+      for (const { id, method, path, scope } of SERVER_OPERATIONS) {
+        const { status, body } = await send(`${method} ${filled(path)}`, { token })
+        if (scope === undefined) t.equal(body.code, 'SERVER_KEY_INVALID', `${id} with ${held}`)
+        else if (scope !== held) t.same([status, body.code], [403, 'SCOPE_MISSING'], `${id} with ${held}`)
+        else if (by !== 'key' && id === 'startConsoleSession')
+          t.equal(body.code, 'SERVER_KEY_INVALID', 'no session prolongs itself')
+        else t.notOk(status === 401 || body?.code === 'SCOPE_MISSING', `${id} with ${held}`)
+      }
     }
-  }
-})
+  })
 
 t.test('the operator’s command opens nothing that is for a key', async t => {
   const { send, whole } = await setUp(t)

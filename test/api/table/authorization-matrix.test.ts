@@ -75,6 +75,8 @@ const ACCESS: Readonly<Record<string, Access>> = {
   unblockUser: 'session',
   unblockUserAt: 'session',
   listBlocks: 'session',
+  listReportReasons: 'session',
+  reportUser: 'session',
   getCredentials: 'session',
   startCall: 'device',
   inviteToCall: 'device',

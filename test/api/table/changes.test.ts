@@ -71,6 +71,7 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   deadline: 'written',
   'inviter-blocked': 'written',
   'account-ended': 'written',
+  'account-suspended': 'written',
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
@@ -80,6 +81,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   request_made: true,
   request_gone: true,
   renamed: true,
+  circle_gone: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
@@ -626,6 +628,18 @@ t.test('sign-ins that wait', async t => {
   await ask('fetchWaitingLogin', { body: { waitingId } })
   await enter()
   await answer(false)
+})
+
+t.test('reports, and the work of moderators', async () => {
+  const { token } = await signIn('ray@example.org')
+  await ask('listReportReasons', { token })
+  const report = { userId: ann.userId, callId: 1n, reason: 'threat', text: 'At night' }
+  const { reportId } = await ask('reportUser', { token, body: report })
+  await askServer('listReports')
+  await askServer('getReport', { params: [reportId] })
+  await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
+  await askServer('startConsoleSession')
+  await askServer('listAudit')
 })
 
 t.test('the server API: keys', async () => {

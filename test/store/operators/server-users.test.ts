@@ -1,5 +1,6 @@
 /** Users found by references: by the server's id and by the backend's, during the days before an erasure, and after it. */
 import t, { type Test } from 'tap'
+import { checkRows } from '../../../src/check/rows/row-check.ts'
 import type { User } from '../../../src/domain/accounts/account.ts'
 import { DEFAULT_SETTINGS } from '../../../src/domain/accounts/account.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
@@ -17,23 +18,25 @@ function openUsers(t: Test) {
   const { accounts, database, serverUsers } = world
   const put = (userId: UserId, members: Partial<User>) =>
     database.change(change => accounts.put(change, userId, { ...USER, ...members }))
-  const find = (text: string) => database.view(view => serverUsers.find(view, readUserRef(text)))
+  const find = (text: string) => {
+    try {
+      return database.view(view => serverUsers.userOf(view, readUserRef(text)))
+    } catch (error) {
+      t.match(error, { code: 'USER_NOT_FOUND' })
+      return undefined
+    }
+  }
   return { ...world, put, find }
 }
 
 t.test('by either id, octet by octet', async t => {
-  const { put, find, database, serverUsers } = openUsers(t)
+  const { put, find } = openUsers(t)
   await put(ANN, { externalId: 'é' })
   await put(BOB, { externalId: 'e\u0301' })
   t.equal(find(`id:${ANN}`), ANN)
   t.equal(find('ext:é'), ANN)
   t.equal(find('ext:e\u0301'), BOB)
-  for (const text of ['ext:É', 'ext:é ', 'id:4294967299', `ext:${ANN}`]) {
-    t.equal(find(text), undefined, text)
-    t.throws(() => database.view(view => serverUsers.userOf(view, readUserRef(text))), {
-      code: 'USER_NOT_FOUND',
-    })
-  }
+  for (const text of ['ext:É', 'ext:é ', 'id:4294967299', `ext:${ANN}`]) t.equal(find(text), undefined, text)
 })
 
 t.test('an external id that changes leaves nothing of the old one, and is never two users’', async t => {
@@ -60,4 +63,44 @@ t.test('an account in its last days is found, and erased it leaves no external i
     database.view(view => view.count(storedTable('external-ids'))),
     0,
   )
+})
+
+t.test('a contact address finds all whom the backend says it of, and follows it', async t => {
+  const { put, accounts, database } = openUsers(t)
+  const at = (identifier: string, after?: UserId, limit = 10) =>
+    database.view(view => accounts.usersWithContact(view, identifier, { after, limit }))
+  await put(ANN, { contactData: { email: 'Home@Example.org', phone: '+84912345678' } })
+  await put(BOB, { contactData: { email: 'home@example.org' } })
+  t.same(at('email:home@example.org'), [ANN, BOB])
+  t.same(at('email:home@example.org', ANN), [BOB])
+  t.same(at('email:home@example.org', undefined, 1), [ANN])
+  t.same(at('phone:+84912345678'), [ANN])
+  await put(ANN, { contactData: { email: 'ann@example.org' } })
+  t.same(at('email:home@example.org'), [BOB])
+  t.same(at('phone:+84912345678'), [])
+  t.same(checkRows(database).told, [])
+})
+
+t.test('a row that is lost is named', async t => {
+  const { put, database } = openUsers(t)
+  await put(ANN, { externalId: 'ann', contactData: { email: 'ann@example.org', phone: '+84912345678' } })
+  for (const [name, table] of [
+    ['external-ids', 'users'],
+    ['contact-addresses', 'users'],
+    ['user-changes-by-user', 'users'],
+    ['user-changes', 'user-changes-by-user'],
+    ['users', 'user-changes'],
+  ] as const) {
+    const rows = storedTable(name)
+    const [row] = database.view(view => [...view.range(rows)])
+    await database.change(change => change.remove(rows, row!.key))
+    const { told } = checkRows(database)
+    t.ok(
+      told.some(fault => fault.table === table),
+      `${name}: ${JSON.stringify(told)}`,
+    )
+    t.notMatch(JSON.stringify(told), /example|8491/)
+    await database.change(change => change.put(rows, row!.key, row!.value))
+  }
+  t.same(checkRows(database).told, [])
 })
