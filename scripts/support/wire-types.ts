@@ -92,7 +92,7 @@ export function serverWireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocu
   const texts = [
     '/** Bodies of the server API and of webhooks. Made by scripts/support/write-wire-types.ts: do not edit. */',
     ...names.map(name => declaration(name, needed.get(name)!)),
-    `/** Events of webhooks, by \`type\`. */\nexport type WebhookEvent = ${events.map(({ payload }) => nameOf(payload.$ref!)).join(' | ') || 'never'}`,
+    `/** Events of webhooks, by \`type\`. */\nexport type WebhookEvent = ${events.map(({ payload }) => nameOf(payload.$ref!)).join(' | ') || '{ readonly type: string }'}`,
     operations(openApi),
   ]
   return formatted(texts.join('\n\n'))

@@ -1515,14 +1515,14 @@ export interface Problem {
   readonly retryIn?: number
   /** With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session` */
   readonly scope?: string
-  /** With `ACCOUNT_SUSPENDED`: the operator's code. */
-  readonly reason?: string
   /** With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session. */
   readonly waitingId?: string
   /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
   readonly signInCode?: string
-  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. */
+  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself. */
   readonly until?: string
+  /** With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the session was ended, as in `session_revoked` */
+  readonly reason?: string
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge

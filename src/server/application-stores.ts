@@ -35,6 +35,7 @@ import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
 import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { Suspensions } from '../store/operators/suspensions.ts'
 import { UserChanges } from '../store/operators/user-changes.ts'
 import { UserEvents } from '../store/operators/user-events.ts'
 import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
@@ -152,7 +153,8 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     serverKeys: new ServerKeyStore(base),
     auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
     reports: new ReportStore(base, retention.reportsDays * DAY_MS),
-    serverUsers: new ServerUsers(accounts),
+    serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),
+    suspensions: new Suspensions(base),
   }
 }
 

@@ -183,7 +183,7 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
       return {
         status: answer.status,
         headers: headersOf(answer),
-        body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
+        body: text === '' ? undefined : JSON_TYPE.test(answer.contentType) ? JSON.parse(text) : text,
         text,
       }
     } catch (error) {
@@ -204,6 +204,8 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
     return answer
   }
 }
+
+const JSON_TYPE = /^application\/(?:[a-z]+\+)?json\b/
 
 async function textOf(body: AnswerBody): Promise<string> {
   const parts: Uint8Array[] = []

@@ -12,6 +12,7 @@ import { decideRefresh, lasts } from '../../domain/accounts/session.ts'
 import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { assertNotSuspended } from '../../domain/operators/suspension.ts'
 import { SignalError } from '../../errors.ts'
 import { LIST_SIGNATURE_BYTES, parseDeviceList } from '../../log/device-list.ts'
 import { signInMessage } from '../../log/signing-messages.ts'
@@ -116,6 +117,8 @@ function enterAccount(
 ): Entry {
   const { waitingSignIns, addresses } = deps
   const { address, owner } = asked
+  // Before a wait, which no device of theirs could end, and before the address may open another account.
+  assertNotSuspended(deps.accounts.read(change, owner.userId), change.nowMs)
   const method = deps.accounts.method(change, owner) as AddressMethod
   if (isKnownDevice(change, deps, owner.userId, proofs)) {
     waitingSignIns.takeBackRefusal(change, address)

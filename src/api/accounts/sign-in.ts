@@ -59,6 +59,7 @@ export const VERIFY_LOGIN_CODES = [
   'BLOCKED_COUNTRY',
   'SIGN_IN_WAITING',
   'SIGN_IN_REFUSED',
+  'ACCOUNT_SUSPENDED',
 ] as const
 
 export const SIGN_IN: readonly Operation<SignInDeps>[] = [

@@ -76,7 +76,7 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     summary: 'What came of a sign-in that waits: tokens once it was approved, or the time is over',
     access: 'public',
     replies: { 200: SignedIn },
-    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE'],
+    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE', 'ACCOUNT_SUSPENDED'],
     rates: [{ name: 'login-waiting', by: 'address' }],
     isPrefixKnown: ({ database, knownSignIns, waitingSignIns }: Deps, { waitingId }, prefix, nowMs) =>
       database.view(view => {

@@ -182,10 +182,10 @@ export function deviceViews(
   userId: UserId,
   currentId: DeviceId | undefined,
 ): readonly object[] {
-  const newestFirst = devices
-    .activeDevicesOf(view, userId)
-    .toSorted((one, other) => other.createdAtMs - one.createdAtMs)
-  return newestFirst.map(device => itemOf(device, currentId))
+  return newestDevices(view, devices, userId).map(device => ({
+    ...deviceItem(device),
+    current: device.deviceId === currentId,
+  }))
 }
 
 const removeOne = operation({
@@ -277,7 +277,17 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-function itemOf(device: Device, currentId: DeviceId | undefined): object {
+/** The user's active devices, newest first. */
+export function newestDevices(
+  view: View,
+  devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
+  userId: UserId,
+): readonly Device[] {
+  return devices.activeDevicesOf(view, userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+}
+
+/** A device as lists show it. */
+export function deviceItem(device: Device): object {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,
@@ -288,7 +298,6 @@ function itemOf(device: Device, currentId: DeviceId | undefined): object {
     keyAlgorithm,
     publicKeyHash,
     publicKeyIndex: String(publicKeyIndex),
-    current: deviceId === currentId,
     createdAt: timeText(createdAtMs),
     lastSeenAt: timeText(lastSeenAtMs),
   }

@@ -8,13 +8,21 @@ import { SERVER_CONTACTS } from './contacts.ts'
 import type { ServerApiDeps } from './deps.ts'
 import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
+import { SUSPENSIONS } from './suspensions.ts'
 import { USER_EXPORT } from './user-export.ts'
+import { USER_FACTS } from './user-facts.ts'
+import { USER_IMPORTS } from './user-imports.ts'
+import { USERS } from './users.ts'
 
 /** In the order of the document. */
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
+  ...USERS,
+  ...USER_FACTS,
   ...USER_EXPORT,
+  ...USER_IMPORTS,
   ...SERVER_CONTACTS,
   ...CIRCLES,
+  ...SUSPENSIONS,
   ...REPORTS,
   ...AUDIT,
   ...CONSOLE_SESSIONS,

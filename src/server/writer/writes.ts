@@ -104,13 +104,12 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog, serverUsers, circles } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers, circles }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...stores, ...deps }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
