@@ -10,6 +10,11 @@ import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.
 
 /** The intended scopes; `operator` is open to the operator's command alone. */
 const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
+  listReports: 'reports',
+  getReport: 'reports',
+  changeReport: 'reports',
+  listAudit: 'audit',
+  startConsoleSession: 'console',
   putUser: 'users',
   listUsers: 'users',
   listUserChanges: 'users',
@@ -20,11 +25,6 @@ const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
   listUserCalls: 'users',
   signOutUser: 'users',
   importUsers: 'users',
-  listReports: 'reports',
-  getReport: 'reports',
-  changeReport: 'reports',
-  listAudit: 'audit',
-  startConsoleSession: 'console',
   createServerKey: 'operator',
   listServerKeys: 'operator',
   revokeServerKey: 'operator',
