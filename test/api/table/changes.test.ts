@@ -684,9 +684,9 @@ t.test('the server API: keys', async () => {
 })
 
 t.test('the server API: users', async () => {
-  const nina = await newPhone('nina')
-  await befriend(nina, ann)
-  await startCall(nina, ann)
+  const [nina, otto] = [await newPhone('nina'), await newPhone('otto')]
+  await befriend(nina, otto)
+  await startCall(nina, otto)
   const body = { displayName: 'Olga', email: 'olga@example.org', phone: '+84912345679' }
   await askServer('putUser', { params: ['ext:olga'], body })
   await askServer('putUser', { params: ['ext:olga'], body: { displayName: 'Olga Lee', phone: '' } })
