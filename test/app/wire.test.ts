@@ -16,14 +16,18 @@ t.test('the bodies of wire.ts are those of the documents', async t => {
   t.equal(readFileSync(join(PROJECT_ROOT, 'src/app/wire.ts'), 'utf8'), made, how)
 })
 
+const WEBHOOK = { type: 'object', properties: { secretId: { type: 'string', format: 'uint64' } } }
 const EVENTS = {
   channels: {
+    webhooks: { address: 'webhooks', messages: { hook: {} } },
     calls: { address: '/user/queue/calls', messages: { ended: {} } },
     call: { address: '/topic/call.{callId}', messages: { ended: {} } },
   },
   components: {
-    schemas: {},
-    messages: { ended: { summary: 'It ended', payload: { $ref: '#/components/schemas/Outer' } } },
+    messages: {
+      ended: { summary: 'It ended', payload: { $ref: '#/components/schemas/Outer' } },
+      hook: { summary: 'For backends', payload: { $ref: '#/components/schemas/Hook' } },
+    },
   },
 }
 const ID = { type: 'string', format: 'uint64' }
@@ -31,12 +35,18 @@ const ID = { type: 'string', format: 'uint64' }
 function madeOf(properties: Readonly<Record<string, object>>): string {
   const inner = { type: 'object', properties }
   const outer = { type: 'object', properties: { people: { type: 'array', items: inner } } }
-  return wireTypes({ paths: {}, components: { schemas: { Outer: outer } } }, EVENTS)
+  const { channels, components } = EVENTS
+  const schemas = { Outer: outer, Hook: WEBHOOK }
+  return wireTypes(
+    { paths: {}, components: { schemas: { Outer: outer } } },
+    { channels, components: { ...components, schemas } },
+  )
 }
 
 t.test('a member is an id by its schema, in a list and within another member too', async t => {
   const made = madeOf({ owner: ID, others: { type: 'array', items: ID }, gridId: { type: 'integer' } })
   t.match(made, "ID_MEMBERS: ReadonlySet<string> = new Set(['others', 'owner'])")
+  t.notMatch(made, /Hook|secretId/, 'what only backends get is not for apps')
 })
 
 t.test('a name that is an id here and a number there is refused', async t => {

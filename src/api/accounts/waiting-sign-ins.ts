@@ -5,6 +5,7 @@
 
 import type { Static } from 'typebox'
 import { askedBy, type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { signInAnswerMessage } from '../../log/signing-messages.ts'
 import { SignedIn } from '../../schema/account.ts'
@@ -51,10 +52,21 @@ export const listWaitingSignIns = read({
     { database, sessionNetworks }: Pick<Reading, 'database'> & Pick<ApiDeps, 'sessionNetworks'>,
     { requester, nowMs },
   ) => {
-    const named = database.view(view => waitingSignInOf(view, requester.userId, nowMs))
-    return { status: 200, body: { items: named === undefined ? [] : [viewOf(named, sessionNetworks)] } }
+    const items = database.view(view => waitingSignInViews(view, sessionNetworks, requester.userId, nowMs))
+    return { status: 200, body: { items } }
   },
 })
+
+/** There is one at most. */
+export function waitingSignInViews(
+  view: View,
+  networks: ApiDeps['sessionNetworks'],
+  userId: UserId,
+  nowMs: number,
+): readonly object[] {
+  const named = waitingSignInOf(view, userId, nowMs)
+  return named === undefined ? [] : [viewOf(named, networks)]
+}
 
 export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
   operationWithBody(WaitingLoginRequest, {

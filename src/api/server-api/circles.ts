@@ -25,7 +25,7 @@ export const CIRCLES: readonly ServerOperation<Deps>[] = [
     path: MEMBER,
     summary: 'Makes a user a member of a circle, and the circle with its first member',
     replies: { 204: null },
-    codes: ['USER_NOT_FOUND', 'CIRCLE_FULL'],
+    codes: ['VALIDATION_FAILED', 'USER_NOT_FOUND', 'CIRCLE_FULL'],
     handle({ circles, serverUsers }: Deps, { params, commit }) {
       const { name, ref } = memberIn(params)
       return commit(change => {
@@ -43,7 +43,7 @@ export const CIRCLES: readonly ServerOperation<Deps>[] = [
     summary:
       'Takes a user out of a circle, which goes with its last member; no error where they are no member',
     replies: { 204: null },
-    codes: ['USER_NOT_FOUND'],
+    codes: ['VALIDATION_FAILED', 'USER_NOT_FOUND'],
     handle({ circles, serverUsers }: Deps, { params, commit }) {
       const { name, ref } = memberIn(params)
       return commit(change => {
@@ -82,7 +82,7 @@ export const CIRCLES: readonly ServerOperation<Deps>[] = [
     path: '/server/api/v1/circles/{circleId}',
     summary: 'Ends a circle for all of its members; no error where there is none',
     replies: { 204: null },
-    codes: [],
+    codes: ['VALIDATION_FAILED'],
     handle({ circles }: Deps, { params, commit }) {
       const name = nameIn(params)
       return commit(change => ({

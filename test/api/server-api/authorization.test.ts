@@ -18,9 +18,20 @@ const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
   suspendUser: 'users',
   unsuspendUser: 'users',
   createSignInToken: 'sign-in',
+  putUser: 'users',
+  listUsers: 'users',
+  listUserChanges: 'users',
+  getUser: 'users',
+  deleteUser: 'users',
+  listUserSessions: 'users',
+  listUserDevices: 'users',
+  listUserCalls: 'users',
+  signOutUser: 'users',
+  importUsers: 'users',
   createServerKey: 'operator',
   listServerKeys: 'operator',
   revokeServerKey: 'operator',
+  exportUserByRef: 'export',
 }
 
 interface Setup {
