@@ -6,6 +6,7 @@ import { CIRCLES } from './circles.ts'
 import { CONSOLE_SESSIONS } from './console-sessions.ts'
 import { SERVER_CONTACTS } from './contacts.ts'
 import type { ServerApiDeps } from './deps.ts'
+import { KEY_LOOKUPS } from './key-lookups.ts'
 import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
 import { SUSPENSIONS } from './suspensions.ts'
@@ -14,6 +15,7 @@ import { USER_EXPORT } from './user-export.ts'
 /** In the order of the document. */
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...USER_EXPORT,
+  ...KEY_LOOKUPS,
   ...SERVER_CONTACTS,
   ...CIRCLES,
   ...SUSPENSIONS,

@@ -93,7 +93,7 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'createUserToken']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'createUserToken', 'lookUpKeys']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
   /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
@@ -638,6 +638,8 @@ t.test('reports, and the work of moderators', async () => {
   await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
   await askServer('startConsoleSession')
   await askServer('listAudit')
+  const targets = [{ publicKeyHash: Buffer.alloc(64).toString('base64') }]
+  await askServer('lookUpKeys', { body: { targets } })
 })
 
 t.test('the server API: keys', async () => {
