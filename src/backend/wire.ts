@@ -306,6 +306,11 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface DeleteUserReply {
+  /** Signing in before then keeps the account. */
+  readonly erasesAt: string
+}
+
 export interface Device {
   readonly deviceId: string
   readonly name: string
@@ -497,6 +502,36 @@ export interface GetReportReply {
   readonly handledBy?: string
 }
 
+export interface GetUserReply {
+  readonly userId: string
+  readonly externalId?: string
+  readonly displayName: string
+  /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+  readonly state: 'active' | 'suspended' | 'ending'
+  readonly erasesAt?: string
+  readonly suspension?: {
+    readonly reason: string
+    readonly note?: string
+    readonly since: string
+    /** When it ends by itself. */
+    readonly untilAt?: string
+  }
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable: 'contacts' | 'all'
+  /** As you have said it; unproven. */
+  readonly email?: string
+  /** Likewise. */
+  readonly phone?: string
+  /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+  readonly ownsSignIn: boolean
+  /** What the user has proven. */
+  readonly loginMethods: readonly LoginMethod[]
+  readonly createdAt: string
+}
+
+/** For each line, in their order: `{"line":1,"status":"created","userId":"..."}`, `changed`, `unchanged`, or `{"line":2,"status":"refused","code":"...","detail":"..."}` */
+export type ImportUsersReply = string
+
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
 
 export interface LinkContactsReply {
@@ -594,6 +629,124 @@ export interface ListServerKeysReply {
     readonly expiresAt?: string
     readonly revokedAt?: string
   }[]
+}
+
+export interface ListUserCallsReply {
+  readonly items: readonly PastCall[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListUserChangesReply {
+  /** The latest change of each user, oldest first. */
+  readonly items: readonly {
+    readonly userId: string
+    readonly changedAt: string
+    /** `erased` is told for 30 days, without `user` */
+    readonly state: 'active' | 'suspended' | 'ending' | 'erased'
+    /** As the user is now. */
+    readonly user?: {
+      readonly userId: string
+      readonly externalId?: string
+      readonly displayName: string
+      /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+      readonly state: 'active' | 'suspended' | 'ending'
+      readonly erasesAt?: string
+      readonly suspension?: {
+        readonly reason: string
+        readonly note?: string
+        readonly since: string
+        /** When it ends by itself. */
+        readonly untilAt?: string
+      }
+      /** Who may call: contacts alone, or everybody who knows the user id. */
+      readonly reachable: 'contacts' | 'all'
+      /** As you have said it; unproven. */
+      readonly email?: string
+      /** Likewise. */
+      readonly phone?: string
+      /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+      readonly ownsSignIn: boolean
+      /** What the user has proven. */
+      readonly loginMethods: readonly LoginMethod[]
+      readonly createdAt: string
+    }
+  }[]
+  /** To be sent as `since` the next time. */
+  readonly next: number
+  /** Whether there are more already. */
+  readonly hasMore: boolean
+}
+
+export interface ListUserDevicesReply {
+  readonly items: readonly {
+    readonly deviceId: string
+    readonly name: string
+    readonly platform: string
+    readonly model?: string
+    readonly appVersion?: string
+    readonly keyAlgorithm: KeyAlgorithm
+    /** The vrfHash that the log has the key under, base64. */
+    readonly publicKeyHash: string
+    /** Index of the key's log entry, decimal. */
+    readonly publicKeyIndex: string
+    readonly createdAt: string
+    readonly lastSeenAt: string
+  }[]
+}
+
+export interface ListUserSessionsReply {
+  readonly items: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+  }[]
+}
+
+export interface ListUsersReply {
+  readonly items: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    readonly displayName: string
+    /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+    readonly state: 'active' | 'suspended' | 'ending'
+    readonly erasesAt?: string
+    readonly suspension?: {
+      readonly reason: string
+      readonly note?: string
+      readonly since: string
+      /** When it ends by itself. */
+      readonly untilAt?: string
+    }
+    /** Who may call: contacts alone, or everybody who knows the user id. */
+    readonly reachable: 'contacts' | 'all'
+    /** As you have said it; unproven. */
+    readonly email?: string
+    /** Likewise. */
+    readonly phone?: string
+    /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+    readonly ownsSignIn: boolean
+    /** What the user has proven. */
+    readonly loginMethods: readonly LoginMethod[]
+    readonly createdAt: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
 }
 
 export interface LoginMethod {
@@ -708,6 +861,48 @@ export interface Problem {
     readonly code: string
     readonly detail: string
   }[]
+}
+
+export interface PutUserReply {
+  readonly userId: string
+  readonly externalId?: string
+  readonly displayName: string
+  /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+  readonly state: 'active' | 'suspended' | 'ending'
+  readonly erasesAt?: string
+  readonly suspension?: {
+    readonly reason: string
+    readonly note?: string
+    readonly since: string
+    /** When it ends by itself. */
+    readonly untilAt?: string
+  }
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable: 'contacts' | 'all'
+  /** As you have said it; unproven. */
+  readonly email?: string
+  /** Likewise. */
+  readonly phone?: string
+  /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+  readonly ownsSignIn: boolean
+  /** What the user has proven. */
+  readonly loginMethods: readonly LoginMethod[]
+  readonly createdAt: string
+}
+
+export interface PutUserRequest {
+  /** 1 to 50 characters as a reader counts them, in at most 200 bytes. A new user without one is called by the email address. */
+  readonly displayName?: string
+  /** For lists and look-ups of your own. Nobody has proven it, so it signs nobody in. Empty: taken away. */
+  readonly email?: string
+  /** Likewise, with + and the calling code, or with `country` */
+  readonly phone?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable?: 'contacts' | 'all'
+  /** Your own id of the user: text of at most 256 octets in UTF-8, compared by octets. Set for a user named by `id:`. Empty: taken away. */
+  readonly externalId?: string
 }
 
 export interface ReportCreatedWebhook {
@@ -1061,11 +1256,70 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
+  /** Users with an address, or all, a page at a time in the order of their ids. */
+  'GET users': {
+    readonly params: {
+      readonly email?: string
+      readonly phone?: string
+      readonly limit?: number
+      readonly cursor?: string
+    }
+    readonly body: undefined
+    readonly reply: ListUsersReply
+  }
+  /** Users who were made, changed or erased since the last time, for a list of your own. */
+  'GET users/changes': {
+    readonly params: { readonly since?: number; readonly limit?: number }
+    readonly body: undefined
+    readonly reply: ListUserChangesReply
+  }
+  /** Make a user, named by your own id, or change one. Their login methods stay as they are. */
+  'PUT users/{ref}': {
+    readonly params: { readonly ref: string }
+    readonly body: PutUserRequest
+    readonly reply: PutUserReply
+  }
+  /** One user. */
+  'GET users/{ref}': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: GetUserReply
+  }
+  /** Sign a user out and have the account erased: in seven days, unless they sign in before, or at once. */
+  'DELETE users/{ref}': {
+    readonly params: { readonly ref: string; readonly now?: boolean }
+    readonly body: undefined
+    readonly reply: DeleteUserReply
+  }
+  /** The calls that a user remembers, newest first. */
+  'GET users/{ref}/calls': {
+    readonly params: { readonly ref: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListUserCallsReply
+  }
+  /** The devices of a user, newest first. */
+  'GET users/{ref}/devices': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ListUserDevicesReply
+  }
   /** All that the server holds of a user, in one document that is sent as it is made. */
   'GET users/{ref}/export': {
     readonly params: { readonly ref: string }
     readonly body: undefined
     readonly reply: ExportUserByRefReply
+  }
+  /** Where a user is signed in, newest first. */
+  'GET users/{ref}/sessions': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ListUserSessionsReply
+  }
+  /** End all sessions of a user: their devices leave calls, and nothing is pushed to them any more. */
+  'POST users/{ref}/sign-out': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
   }
   /** Suspends a user: sessions and calls end at once, and no sign-in succeeds. Contacts see nothing of it. */
   'POST users/{ref}/suspend': {

@@ -224,7 +224,7 @@ export const LogoutRequest = Type.Object({
   allDevices: Type.Optional(Type.Boolean({ description: 'Ends every session of the user' })),
 })
 
-const SessionView = Type.Object({
+export const SessionView = Type.Object({
   id: SessionId,
   createdAt: Time,
   lastUsedAt: { ...Time, description: 'When its tokens were last refreshed' },

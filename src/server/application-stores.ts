@@ -153,7 +153,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     serverKeys: new ServerKeyStore(base),
     auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
     reports: new ReportStore(base, retention.reportsDays * DAY_MS),
-    serverUsers: new ServerUsers(accounts),
+    serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),
     suspensions: new Suspensions(base),
   }
 }

@@ -181,7 +181,7 @@ export function deviceViews(
   devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
   userId: UserId,
   currentId: DeviceId | undefined,
-): readonly object[] {
+): readonly { readonly current: boolean }[] {
   const newestFirst = devices
     .activeDevicesOf(view, userId)
     .toSorted((one, other) => other.createdAtMs - one.createdAtMs)
@@ -277,7 +277,7 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-function itemOf(device: Device, currentId: DeviceId | undefined): object {
+function itemOf(device: Device, currentId: DeviceId | undefined) {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,

@@ -11,11 +11,18 @@ import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
 import { SUSPENSIONS } from './suspensions.ts'
 import { USER_EXPORT } from './user-export.ts'
+import { USER_FACTS } from './user-facts.ts'
+import { USER_IMPORTS } from './user-imports.ts'
+import { USERS } from './users.ts'
+import { WEBHOOKS } from './webhooks.ts'
 
 /** In the order of the document. */
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
+  ...USERS,
+  ...USER_FACTS,
   ...USER_EXPORT,
   ...KEY_LOOKUPS,
+  ...USER_IMPORTS,
   ...SERVER_CONTACTS,
   ...CIRCLES,
   ...SUSPENSIONS,
@@ -23,4 +30,5 @@ export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...AUDIT,
   ...CONSOLE_SESSIONS,
   ...SERVER_KEYS,
+  ...WEBHOOKS,
 ]
