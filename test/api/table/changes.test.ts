@@ -98,7 +98,14 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'testWebhook', 'createUserToken']
+const READS = [
+  'resolveShareToken',
+  'passkeyOptions',
+  'newPasskeyOptions',
+  'testWebhook',
+  'createUserToken',
+  'lookUpKeys',
+]
 /** GETs that leave a row of the audit. */
 const AUDITED_READS = ['exportUserByRef']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
@@ -674,6 +681,8 @@ t.test('reports, and the work of moderators', async () => {
   await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
   await askServer('startConsoleSession')
   await askServer('listAudit')
+  const targets = [{ publicKeyHash: Buffer.alloc(64).toString('base64') }]
+  await askServer('lookUpKeys', { body: { targets } })
 })
 
 t.test('the server API: keys', async () => {
