@@ -306,6 +306,62 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface CreateWebhookReply {
+  /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
+  readonly id: string
+  readonly url: string
+  /** The events that it wants to hear of; left out: all. */
+  readonly events?: readonly (
+    | 'user.created'
+    | 'user.changed'
+    | 'user.ended'
+    | 'user.suspended'
+    | 'user.unsuspended'
+    | 'session.started'
+    | 'device.added'
+    | 'call.started'
+    | 'call.answered'
+    | 'call.missed'
+    | 'call.declined'
+    | 'call.ended'
+    | 'report.created'
+    | 'contact.added'
+    | 'contact.removed'
+  )[]
+  /** `gone`: it answered 410, and is sent nothing. */
+  readonly state: 'open' | 'gone'
+  readonly createdAt: string
+  /** `whsec_...`, shown this once. */
+  readonly secret: string
+}
+
+export interface CreateWebhookRequest {
+  readonly url: string
+  /** The events that it wants to hear of; left out: all. */
+  readonly events?: readonly (
+    | 'user.created'
+    | 'user.changed'
+    | 'user.ended'
+    | 'user.suspended'
+    | 'user.unsuspended'
+    | 'session.started'
+    | 'device.added'
+    | 'call.started'
+    | 'call.answered'
+    | 'call.missed'
+    | 'call.declined'
+    | 'call.ended'
+    | 'report.created'
+    | 'contact.added'
+    | 'contact.removed'
+  )[]
+}
+
+export interface DeleteUserReply {
+  /** Signing in before then keeps the account. */
+  readonly erasesAt: string
+}
+
 export interface Device {
   readonly deviceId: string
   readonly name: string
@@ -497,6 +553,37 @@ export interface GetReportReply {
   readonly handledBy?: string
 }
 
+export interface GetUserReply {
+  readonly userId: string
+  readonly externalId?: string
+  readonly displayName: string
+  /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+  readonly state: 'active' | 'suspended' | 'ending'
+  readonly erasesAt?: string
+  readonly suspension?: {
+    /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+    readonly reason: string
+    /** For moderators. The user never sees it. */
+    readonly note?: string
+    readonly at: string
+    readonly untilAt?: string
+  }
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable: 'contacts' | 'all'
+  /** As you have said it; unproven. */
+  readonly email?: string
+  /** Likewise. */
+  readonly phone?: string
+  /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+  readonly ownsSignIn: boolean
+  /** What the user has proven. */
+  readonly loginMethods: readonly LoginMethod[]
+  readonly createdAt: string
+}
+
+/** For each line, in their order: `{"line":1,"status":"created","userId":"..."}`, `changed`, `unchanged`, or `{"line":2,"status":"refused","code":"...","detail":"..."}` */
+export type ImportUsersReply = string
+
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
 
 export interface LinkContactsReply {
@@ -535,6 +622,21 @@ export interface ListCircleMembersReply {
     readonly externalId?: string
     readonly displayName: string
     readonly since: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListDeadWebhooksReply {
+  readonly items: readonly {
+    readonly seq: number
+    /** The `webhook-id`; left out where it can’t be read any more. */
+    readonly id?: string
+    readonly type?: string
+    readonly happenedAt?: string
+    readonly diedAt: string
+    readonly reason: 'expired' | 'crowded' | 'too-large' | 'unreadable'
+    readonly tries: number
   }[]
   /** Of the next page; left out behind the last. */
   readonly nextCursor?: string
@@ -593,6 +695,159 @@ export interface ListServerKeysReply {
     readonly createdAt: string
     readonly expiresAt?: string
     readonly revokedAt?: string
+  }[]
+}
+
+export interface ListUserCallsReply {
+  readonly items: readonly PastCall[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListUserChangesReply {
+  /** The latest change of each user, oldest first. */
+  readonly items: readonly {
+    readonly userId: string
+    readonly changedAt: string
+    /** `erased` is told for 30 days, without `user` */
+    readonly state: 'active' | 'suspended' | 'ending' | 'erased'
+    /** As the user is now. */
+    readonly user?: {
+      readonly userId: string
+      readonly externalId?: string
+      readonly displayName: string
+      /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+      readonly state: 'active' | 'suspended' | 'ending'
+      readonly erasesAt?: string
+      readonly suspension?: {
+        /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+        readonly reason: string
+        /** For moderators. The user never sees it. */
+        readonly note?: string
+        readonly at: string
+        readonly untilAt?: string
+      }
+      /** Who may call: contacts alone, or everybody who knows the user id. */
+      readonly reachable: 'contacts' | 'all'
+      /** As you have said it; unproven. */
+      readonly email?: string
+      /** Likewise. */
+      readonly phone?: string
+      /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+      readonly ownsSignIn: boolean
+      /** What the user has proven. */
+      readonly loginMethods: readonly LoginMethod[]
+      readonly createdAt: string
+    }
+  }[]
+  /** To be sent as `since` the next time. */
+  readonly next: number
+  /** Whether there are more already. */
+  readonly hasMore: boolean
+}
+
+export interface ListUserDevicesReply {
+  readonly items: readonly {
+    readonly deviceId: string
+    readonly name: string
+    readonly platform: string
+    readonly model?: string
+    readonly appVersion?: string
+    readonly keyAlgorithm: KeyAlgorithm
+    /** The vrfHash that the log has the key under, base64. */
+    readonly publicKeyHash: string
+    /** Index of the key's log entry, decimal. */
+    readonly publicKeyIndex: string
+    readonly createdAt: string
+    readonly lastSeenAt: string
+  }[]
+}
+
+export interface ListUserSessionsReply {
+  readonly items: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+  }[]
+}
+
+export interface ListUsersReply {
+  readonly items: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    readonly displayName: string
+    /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+    readonly state: 'active' | 'suspended' | 'ending'
+    readonly erasesAt?: string
+    readonly suspension?: {
+      /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+      readonly reason: string
+      /** For moderators. The user never sees it. */
+      readonly note?: string
+      readonly at: string
+      readonly untilAt?: string
+    }
+    /** Who may call: contacts alone, or everybody who knows the user id. */
+    readonly reachable: 'contacts' | 'all'
+    /** As you have said it; unproven. */
+    readonly email?: string
+    /** Likewise. */
+    readonly phone?: string
+    /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+    readonly ownsSignIn: boolean
+    /** What the user has proven. */
+    readonly loginMethods: readonly LoginMethod[]
+    readonly createdAt: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListWebhooksReply {
+  readonly items: readonly {
+    /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
+    readonly id: string
+    readonly url: string
+    /** The events that it wants to hear of; left out: all. */
+    readonly events?: readonly (
+      | 'user.created'
+      | 'user.changed'
+      | 'user.ended'
+      | 'user.suspended'
+      | 'user.unsuspended'
+      | 'session.started'
+      | 'device.added'
+      | 'call.started'
+      | 'call.answered'
+      | 'call.missed'
+      | 'call.declined'
+      | 'call.ended'
+      | 'report.created'
+      | 'contact.added'
+      | 'contact.removed'
+    )[]
+    /** `gone`: it answered 410, and is sent nothing. */
+    readonly state: 'open' | 'gone'
+    readonly createdAt: string
+    /** Events that wait for it. */
+    readonly waiting: number
+    /** Events that it did not take. */
+    readonly dead: number
   }[]
 }
 
@@ -710,6 +965,49 @@ export interface Problem {
   }[]
 }
 
+export interface PutUserReply {
+  readonly userId: string
+  readonly externalId?: string
+  readonly displayName: string
+  /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+  readonly state: 'active' | 'suspended' | 'ending'
+  readonly erasesAt?: string
+  readonly suspension?: {
+    /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+    readonly reason: string
+    /** For moderators. The user never sees it. */
+    readonly note?: string
+    readonly at: string
+    readonly untilAt?: string
+  }
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable: 'contacts' | 'all'
+  /** As you have said it; unproven. */
+  readonly email?: string
+  /** Likewise. */
+  readonly phone?: string
+  /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+  readonly ownsSignIn: boolean
+  /** What the user has proven. */
+  readonly loginMethods: readonly LoginMethod[]
+  readonly createdAt: string
+}
+
+export interface PutUserRequest {
+  /** 1 to 50 characters as a reader counts them, in at most 200 bytes. A new user without one is called by the email address. */
+  readonly displayName?: string
+  /** For lists and look-ups of your own. Nobody has proven it, so it signs nobody in. Empty: taken away. */
+  readonly email?: string
+  /** Likewise, with + and the calling code, or with `country` */
+  readonly phone?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable?: 'contacts' | 'all'
+  /** Your own id of the user: text of at most 256 octets in UTF-8, compared by octets. Set for a user named by `id:`. Empty: taken away. */
+  readonly externalId?: string
+}
+
 export interface ReportCreatedWebhook {
   readonly type: 'report.created'
   /** When it happened. */
@@ -729,6 +1027,23 @@ export interface ReportCreatedWebhook {
     readonly callId?: string
     readonly reason: string
   }
+}
+
+export interface RetryWebhooksReply {
+  /** Events that wait again. */
+  readonly retried: number
+  /** Where to go on with `from`; left out at the end, or when no more may wait. */
+  readonly next?: number
+}
+
+export interface RetryWebhooksRequest {
+  /** The `seq` of the first one; left out: all. */
+  readonly from?: number
+}
+
+export interface RotateWebhookSecretReply {
+  /** `whsec_...`, shown this once. */
+  readonly secret: string
 }
 
 export interface SessionStartedWebhook {
@@ -807,6 +1122,12 @@ export interface SuspendUserRequest {
   readonly note?: string
   /** When it ends by itself; left out: when you lift it. */
   readonly untilAt?: string
+}
+
+export interface TestWebhookReply {
+  readonly outcome: 'taken' | 'failed'
+  /** Such as `http-500`, `timeout` or `address-not-allowed` */
+  readonly reason?: string
 }
 
 export interface User {
@@ -1061,11 +1382,70 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
+  /** Users with an address, or all, a page at a time in the order of their ids. */
+  'GET users': {
+    readonly params: {
+      readonly email?: string
+      readonly phone?: string
+      readonly limit?: number
+      readonly cursor?: string
+    }
+    readonly body: undefined
+    readonly reply: ListUsersReply
+  }
+  /** Users who were made, changed or erased since the last time, for a list of your own. */
+  'GET users/changes': {
+    readonly params: { readonly since?: number; readonly limit?: number }
+    readonly body: undefined
+    readonly reply: ListUserChangesReply
+  }
+  /** Make a user, named by your own id, or change one. Their login methods stay as they are. */
+  'PUT users/{ref}': {
+    readonly params: { readonly ref: string }
+    readonly body: PutUserRequest
+    readonly reply: PutUserReply
+  }
+  /** One user. */
+  'GET users/{ref}': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: GetUserReply
+  }
+  /** Sign a user out and have the account erased: in seven days, unless they sign in before, or at once. */
+  'DELETE users/{ref}': {
+    readonly params: { readonly ref: string; readonly now?: boolean }
+    readonly body: undefined
+    readonly reply: DeleteUserReply
+  }
+  /** The calls that a user remembers, newest first. */
+  'GET users/{ref}/calls': {
+    readonly params: { readonly ref: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListUserCallsReply
+  }
+  /** The devices of a user, newest first. */
+  'GET users/{ref}/devices': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ListUserDevicesReply
+  }
   /** All that the server holds of a user, in one document that is sent as it is made. */
   'GET users/{ref}/export': {
     readonly params: { readonly ref: string }
     readonly body: undefined
     readonly reply: ExportUserByRefReply
+  }
+  /** Where a user is signed in, newest first. */
+  'GET users/{ref}/sessions': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ListUserSessionsReply
+  }
+  /** End all sessions of a user: their devices leave calls, and nothing is pushed to them any more. */
+  'POST users/{ref}/sign-out': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
   }
   /** Suspends a user: sessions and calls end at once, and no sign-in succeeds. Contacts see nothing of it. */
   'POST users/{ref}/suspend': {
@@ -1078,5 +1458,43 @@ export interface Operations {
     readonly params: { readonly ref: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Makes an endpoint of webhooks; its secret is shown this once. */
+  'POST webhooks': {
+    readonly params: object
+    readonly body: CreateWebhookRequest
+    readonly reply: CreateWebhookReply
+  }
+  /** All endpoints of webhooks, that of the settings among them. */
+  'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
+  /** Deletes an endpoint of webhooks with all that waits for it. */
+  'DELETE webhooks/{webhookId}': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Events that an endpoint did not take, oldest first; kept for 30 days. */
+  'GET webhooks/{webhookId}/dead': {
+    readonly params: { readonly webhookId: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListDeadWebhooksReply
+  }
+  /** Has dead events wait again, at most 1,000 at once, and begins an endpoint that was gone. */
+  'POST webhooks/{webhookId}/retry': {
+    readonly params: { readonly webhookId: string }
+    readonly body: RetryWebhooksRequest | undefined
+    readonly reply: RetryWebhooksReply
+  }
+  /** Makes another secret; events are signed by it and by the one before. */
+  'POST webhooks/{webhookId}/rotate': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: RotateWebhookSecretReply
+  }
+  /** Sends an event of type webhook.test now, once, and says what came of it. */
+  'POST webhooks/{webhookId}/test': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: TestWebhookReply
   }
 }

@@ -275,3 +275,6 @@ export const WEBHOOKS: Readonly<Record<WebhookEventKind | typeof TEST_KIND, Webh
     members: {},
   }),
 }
+
+/** What an endpoint may want to hear of. */
+export const WEBHOOK_KINDS = Object.keys(FORMS) as WebhookEventKind[]

@@ -13,6 +13,7 @@ import { USER_EXPORT } from './user-export.ts'
 import { USER_FACTS } from './user-facts.ts'
 import { USER_IMPORTS } from './user-imports.ts'
 import { USERS } from './users.ts'
+import { WEBHOOKS } from './webhooks.ts'
 
 /** In the order of the document. */
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
@@ -27,4 +28,5 @@ export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...AUDIT,
   ...CONSOLE_SESSIONS,
   ...SERVER_KEYS,
+  ...WEBHOOKS,
 ]

@@ -50,6 +50,7 @@ import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
 import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
+import { webhookPostsOf } from './webhooks.ts'
 
 export interface WriterServing extends Serving {
   readonly stores: Stores
@@ -109,7 +110,11 @@ function openWrites(serving: WriterServing): Writes {
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...stores, ...deps }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, {
+      ...stores,
+      ...deps,
+      webhookPosts: webhookPostsOf(serving),
+    }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,

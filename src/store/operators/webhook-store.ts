@@ -152,7 +152,7 @@ export class Webhooks {
     const range = {
       ...rangeOf(idsKey(endpointId)),
       start: eventKey(endpointId, fromSeq),
-      limit: LOOKED_AT_ONCE,
+      limit: RETRIED_AT_ONCE,
     }
     const rows = [...change.range(WEBHOOK_DEAD, range)]
     let count = 0
@@ -169,7 +169,7 @@ export class Webhooks {
       count++
     }
     if (count > 0) change.happened({ kind: 'webhook-news', endpointId })
-    return { count, nextSeq: rows.length < LOOKED_AT_ONCE ? undefined : seqIn(rows.at(-1)!.key) + 1 }
+    return { count, nextSeq: rows.length < RETRIED_AT_ONCE ? undefined : seqIn(rows.at(-1)!.key) + 1 }
   }
 
   /** Removes some of the events of an endpoint that is deleted, in the end the endpoint too. True when nothing is left. */
@@ -390,6 +390,8 @@ export const WEBHOOK_BOUNDS: WebhookBounds = {
 }
 /** The row's other members, and the keys of its three rows. */
 const KEYS_BYTES = 128
+/** Rows that an operator's request has wait again. */
+const RETRIED_AT_ONCE = 1_000
 /** Rows of one change. */
 const LOOKED_AT_ONCE = 256
 /** After the bound was lowered, a change kills some of what is beyond it. */

@@ -649,6 +649,23 @@ t.test('the server API: keys', async () => {
   await askServer('revokeServerKey', { params: [id] })
 })
 
+t.test('the server API: users', async () => {
+  const nina = await newPhone('nina')
+  await befriend(nina, ann)
+  await startCall(nina, ann)
+  const body = { displayName: 'Olga', email: 'olga@example.org', phone: '+84912345679' }
+  await askServer('putUser', { params: ['ext:olga'], body })
+  await askServer('putUser', { params: ['ext:olga'], body: { displayName: 'Olga Lee', phone: '' } })
+  for (const id of ['listUsers', 'listUserChanges']) await askServer(id)
+  for (const id of ['getUser', 'listUserSessions', 'listUserDevices', 'listUserCalls'])
+    await askServer(id, { params: [`id:${nina.userId}`] })
+  const file = Buffer.from('{"ref":"ext:olga","reachable":"all"}\nnothing\n{"ref":"ext:pia"}\n')
+  await askServer('importUsers', { body: file, headers: { 'content-type': 'application/x-ndjson' } })
+  await askServer('signOutUser', { params: [`id:${nina.userId}`] })
+  await askServer('deleteUser', { params: [`id:${nina.userId}`] })
+  await askServer('deleteUser', { params: ['ext:olga'], query: '?now=true' })
+})
+
 t.test('the server API: an export', async () => {
   const { userId } = await signIn('ned@example.org')
   await askServer('exportUserByRef', { params: [`id:${userId}`] })
