@@ -2,7 +2,6 @@
 
 import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
-import type { CircleStore } from '../../store/operators/circles.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
 import type { Suspensions } from '../../store/operators/suspensions.ts'
@@ -16,7 +15,6 @@ export interface ServerApiDeps extends ApiDeps {
   readonly auditLog: AuditLog
   readonly serverUsers: ServerUsers
   readonly suspensions: Suspensions
-  readonly circles: CircleStore
   readonly lookUpKeys: LookUpKeys
   readonly userChanges: UserChanges
   readonly webhooks: Webhooks
