@@ -194,6 +194,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     stores,
     authentication,
     askRoom: rooms.ask,
+    operateRoom: rooms.operate,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,
     config: {

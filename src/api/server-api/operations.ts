@@ -2,6 +2,7 @@
 
 import type { ServerOperation } from '../table/server-operation.ts'
 import { AUDIT } from './audit.ts'
+import { SERVER_CALLS } from './calls.ts'
 import { CIRCLES } from './circles.ts'
 import { CONSOLE_SESSIONS } from './console-sessions.ts'
 import { SERVER_CONTACTS } from './contacts.ts'
@@ -13,6 +14,7 @@ import { SERVER_KEYS } from './server-keys.ts'
 export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...SERVER_CONTACTS,
   ...CIRCLES,
+  ...SERVER_CALLS,
   ...REPORTS,
   ...AUDIT,
   ...CONSOLE_SESSIONS,

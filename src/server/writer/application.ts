@@ -155,6 +155,7 @@ function open(
       return index === undefined ? undefined : store.identity(index)
     },
     askRoom: rooms.ask,
+    operateRoom: rooms.operate,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,
     admit: admitOf(config.application),

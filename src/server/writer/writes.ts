@@ -14,6 +14,7 @@ import type { ApiDeps, AskRoom } from '../../api/deps.ts'
 import { DeviceLists } from '../../api/devices/device-lists.ts'
 import { DeviceRegistration } from '../../api/devices/device-registration.ts'
 import { WRITES, type WriteDeps } from '../../api/operations.ts'
+import type { OperateRoom } from '../../api/server-api/deps.ts'
 import { SERVER_OPERATIONS } from '../../api/server-api/operations.ts'
 import { operationRoutes } from '../../api/table/operation-routes.ts'
 import { serverRoutes } from '../../api/table/server-routes.ts'
@@ -64,6 +65,7 @@ export interface WriterServing extends Serving {
   readonly identityOf: ApiDeps['identityOf']
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
+  readonly operateRoom: OperateRoom
   readonly callIndex: LiveCalls
   /** See `DeliveryDeps`. */
   readonly onRingTaken: DeliveryDeps['onRingTaken']
@@ -103,14 +105,17 @@ export function openApplication(serving: WriterServing): Application {
 }
 
 function openWrites(serving: WriterServing): Writes {
-  const { stores, nowMs } = serving
+  const { stores, nowMs, operateRoom } = serving
   const { serverKeys, auditLog, serverUsers, circles } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog, serverUsers, circles }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, {
+      ...deps,
+      ...{ serverKeys, auditLog, serverUsers, circles, operateRoom },
+    }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
