@@ -3,7 +3,6 @@
 import t from 'tap'
 import type { OperatorRequest } from '../../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../../src/domain/ids.ts'
-import { idsKey } from '../../../src/store/engine/keys.ts'
 import { openRooms, type Person, type TestRooms } from '../../support/test-rooms.ts'
 
 type People = [Person, Person, Person]
@@ -38,11 +37,9 @@ t.test('what an operator does and the row that says so are durable together, or 
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = await rooms.start(ann.phone, [bob])
   rooms.writesToFail = 1
-  const failed = operate(rooms, callId, { kind: 'operator-end' })
-  await rooms.rest()
-  await t.rejects(failed)
+  await t.rejects(operate(rooms, callId, { kind: 'operator-end' }), { code: 'STORE_UNAVAILABLE' })
+  await rooms.pass(1_000)
   t.equal(rowsOf(rooms), 0)
-  await rooms.rest()
   t.equal(rooms.call(callId)?.status, 'ringing', 'the room begins again with what the store has')
   const again = operate(rooms, callId, { kind: 'operator-end' })
   await rooms.rest()
@@ -52,10 +49,9 @@ t.test('what an operator does and the row that says so are durable together, or 
   await rooms.rest()
   t.same(await once, { kind: 'done' })
   t.equal(rowsOf(rooms), 1, 'what changes nothing leaves no row')
-  rooms.failures.length = 0
 })
 
-t.test('an end meets a start whose write is under way, and one whose write fails', async t => {
+t.test('an end meets a start whose write is under way', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = rooms.newCallId()
@@ -126,5 +122,4 @@ t.test('of a long call the latest is kept', async t => {
   const { timeLine } = rooms.call(callId)!
   t.equal(timeLine.length, 200)
   t.ok(timeLine.every(({ kind }) => kind === 'moved'))
-  t.ok(rooms.world.database.rowCount(rooms.world.database.storedRows('calls')) === 1 && idsKey(callId))
 })
