@@ -4,7 +4,8 @@ import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'
-import type { CallRequest } from '../domain/calls/call-command.ts'
+import type { OperateRoom } from '../api/server-api/deps.ts'
+import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Presence } from '../domain/devices/presence.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
@@ -107,6 +108,13 @@ export class CallRooms {
 
   readonly ask: AskRoom = (...asked) => askRoom(this.of, ...asked)
 
+  readonly operate: OperateRoom = (callId, command, { audit, idempotent }) => {
+    const room = this.of(String(callId))
+    return answered(
+      room.ask(reply => ({ kind: 'operator', command, audit, idempotent, reply }), ROOM_DEADLINE_MS),
+    )
+  }
+
   /** Notes a request of the device, which shows that it is there, with or without a socket. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
     for (const callId of this.index.callsWith(userId, deviceId)) {
@@ -139,9 +147,13 @@ export async function askRoom(
   roomOf: CallRooms['of'],
   ...[callId, command, idempotent]: Parameters<AskRoom>
 ): ReturnType<AskRoom> {
+  const room = roomOf(String(callId))
+  return answered(room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS))
+}
+
+async function answered(asking: Promise<CallReply>): Promise<CallReply> {
   try {
-    const room = roomOf(String(callId))
-    return await room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS)
+    return await asking
   } catch (cause) {
     if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
     throw new SignalError('OVERLOADED', 'the call has too much to do', { cause })

@@ -18,6 +18,7 @@
 
 import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
+import type { CallMoment } from './call-time-line.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 
@@ -81,6 +82,8 @@ export interface Call {
   /** In the order of their first invitation, the initiator first; never removed from the list. */
   readonly participants: readonly Participant[]
   readonly rejoinAsks: readonly RejoinAsk[]
+  /** For the operator; see `call-time-line.ts`. */
+  readonly timeLine: readonly CallMoment[]
   /** When an active call became empty, or had one alone with no callee pending. */
   readonly quiet: Quiet | undefined
 }
