@@ -744,6 +744,8 @@ export interface ExportUserReply {
     /** Then it goes through without an answer. */
     readonly until: string
   }[]
+  /** By what the operator’s backend calls them. */
+  readonly circles: readonly string[]
   readonly removedDevices: readonly {
     readonly deviceId: string
     readonly platform: string
@@ -761,6 +763,25 @@ export interface ExportUserReply {
   }[]
   readonly shareTokens: readonly ShareToken[]
   readonly calls: readonly PastCall[]
+  readonly reports: readonly {
+    readonly reportId: string
+    /** About whom. */
+    readonly userId: string
+    readonly callId?: string
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    readonly text?: string
+    readonly createdAt: string
+  }[]
 }
 
 export interface FetchWaitingLoginRequest {
@@ -2922,6 +2943,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     waitingSignIns: [
       { id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' },
     ],
+    circles: [''],
     removedDevices: [{ deviceId: '', platform: '', publicKey: '', createdAt: '', 'removedAt?': '' }],
     contacts: ['Contact'],
     incomingRequests: ['FriendRequest'],
@@ -2929,6 +2951,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     blocks: [{ userId: '', displayName: '', since: '' }],
     shareTokens: ['ShareToken'],
     calls: ['PastCall'],
+    reports: [{ reportId: '', userId: '', 'callId?': '', reason: '', 'text?': '', createdAt: '' }],
   },
   ListLoginMethodsReply: { items: ['LoginMethod'] },
   LoginMethod: {

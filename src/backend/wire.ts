@@ -505,6 +505,8 @@ export interface ExportUserByRefReply {
     /** Then it goes through without an answer. */
     readonly until: string
   }[]
+  /** By what the operator’s backend calls them. */
+  readonly circles: readonly string[]
   readonly removedDevices: readonly {
     readonly deviceId: string
     readonly platform: string
@@ -522,6 +524,25 @@ export interface ExportUserByRefReply {
   }[]
   readonly shareTokens: readonly ShareToken[]
   readonly calls: readonly PastCall[]
+  readonly reports: readonly {
+    readonly reportId: string
+    /** About whom. */
+    readonly userId: string
+    readonly callId?: string
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    readonly text?: string
+    readonly createdAt: string
+  }[]
 }
 
 export interface FriendRequest {

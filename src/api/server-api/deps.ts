@@ -1,7 +1,7 @@
 /** Everything that operations of the server API are given. A file takes the members that it needs. */
 
+import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
-import type { CircleStore } from '../../store/operators/circles.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
 import type { Suspensions } from '../../store/operators/suspensions.ts'
@@ -15,7 +15,7 @@ export interface ServerApiDeps extends ApiDeps {
   readonly auditLog: AuditLog
   readonly serverUsers: ServerUsers
   readonly suspensions: Suspensions
-  readonly circles: CircleStore
+  readonly lookUpKeys: LookUpKeys
   readonly userChanges: UserChanges
   readonly webhooks: Webhooks
   readonly webhookPosts: WebhookPosts
