@@ -306,6 +306,14 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface CreateSignInTokenReply {
+  /** For the app, which signs in by it once: `login` with `verified: true` and `signInToken` */
+  readonly token: string
+  /** Seconds. */
+  readonly expiresIn: number
+  readonly userId: string
+}
+
 export interface CreateWebhookReply {
   /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
   readonly id: string
@@ -487,7 +495,8 @@ export interface ExportUserByRefReply {
     readonly id: string
     /** Twenty digits, which the screen that waits shows, too. */
     readonly signInCode: string
-    readonly method: 'email' | 'phone'
+    /** Whose code was right; `server`: a token of the operator’s backend. */
+    readonly method: 'email' | 'phone' | 'server'
     /** As the client that waits calls itself. */
     readonly userAgent: string
     /** Of where it came from, such as `203.0.113.0/24` */
@@ -1461,6 +1470,12 @@ export interface Operations {
     readonly params: { readonly ref: string }
     readonly body: undefined
     readonly reply: ListUserSessionsReply
+  }
+  /** A token that signs a user in once, within a minute: one whom your backend made, and who has no login method of their own. */
+  'POST users/{ref}/sign-in-token': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: CreateSignInTokenReply
   }
   /** End all sessions of a user: their devices leave calls, and nothing is pushed to them any more. */
   'POST users/{ref}/sign-out': {
