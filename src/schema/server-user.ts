@@ -8,6 +8,7 @@ import { LoginMethodView } from './login-method.ts'
 import { oneOf } from './one-of.ts'
 import { PAGE_MEMBERS, page } from './page.ts'
 import { DeleteUserReply } from './profile.ts'
+import { SuspensionView } from './suspension.ts'
 import { Time } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
@@ -54,20 +55,15 @@ const State = oneOf(
   '`ending`: the account will be erased at `erasesAt`, unless its user signs in before',
 )
 
+const SUSPENSION = without(SuspensionView.properties, 'userId')
+
 export const ServerUserView = Type.Object({
   userId: Uint64Text,
   externalId: Type.Optional(Type.String()),
   displayName: Type.String(),
   state: State,
   erasesAt: Type.Optional(Time),
-  suspension: Type.Optional(
-    Type.Object({
-      reason: Type.String(),
-      note: Type.Optional(Type.String()),
-      since: Time,
-      untilAt: Type.Optional({ ...Time, description: 'When it ends by itself' }),
-    }),
-  ),
+  suspension: Type.Optional(Type.Object(SUSPENSION)),
   reachable: Reachable,
   email: Type.Optional(Type.String({ description: 'As you have said it; unproven' })),
   phone: Type.Optional(Type.String({ description: 'Likewise' })),
@@ -128,10 +124,10 @@ export const DeleteServerUserQuery = Type.Object({
 
 export const DeleteServerUserReply = DeleteUserReply
 
-const { isCurrent: _, ...SESSION } = SessionView.properties
+const SESSION = without(SessionView.properties, 'isCurrent')
 export const ServerSessionList = Type.Object({ items: Type.Array(Type.Object(SESSION)) })
 
-const { current: __, ...DEVICE } = DeviceItem.properties
+const DEVICE = without(DeviceItem.properties, 'current')
 export const ServerDeviceList = Type.Object({ items: Type.Array(Type.Object(DEVICE)) })
 
 export const ServerCallPage = HistoryPage
@@ -154,3 +150,8 @@ export const UserImportAnswer = Type.Object({
   ),
   detail: Type.Optional(Type.String()),
 })
+
+function without<Members, Name extends keyof Members>(members: Members, name: Name): Omit<Members, Name> {
+  const { [name]: _, ...others } = members
+  return others
+}

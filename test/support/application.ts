@@ -183,7 +183,7 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
       return {
         status: answer.status,
         headers: headersOf(answer),
-        body: text === '' ? undefined : JSON_TYPE.test(answer.contentType) ? JSON.parse(text) : text,
+        body: bodyOf(answer, text),
         text,
       }
     } catch (error) {
@@ -203,6 +203,11 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
     documented.check(method, router.find(target.split('?')[0]!)!.path, answer)
     return answer
   }
+}
+
+function bodyOf({ status, contentType }: HttpAnswer, text: string): unknown {
+  if (!JSON_TYPE.test(contentType)) return status === 204 ? undefined : text
+  return text === '' ? undefined : JSON.parse(text)
 }
 
 const JSON_TYPE = /^application\/(?:[a-z]+\+)?json\b/

@@ -33,9 +33,13 @@ export const listCallHistory = readWithQuery(PageQuery, {
   }),
 })
 
+interface HistoryParts extends Pick<ApiDeps, 'history'>, Pick<Reading, 'accounts'> {
+  readonly contacts: Pick<Reading['contacts'], 'aliasOf'>
+}
+
 export function historyPage(
   view: View,
-  { accounts, contacts, history }: Pick<ApiDeps, 'history'> & Pick<Reading, 'accounts' | 'contacts'>,
+  { accounts, contacts, history }: HistoryParts,
   userId: UserId,
   query: Static<typeof PageQuery>,
   nowMs: number,

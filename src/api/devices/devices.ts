@@ -181,11 +181,11 @@ export function deviceViews(
   devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
   userId: UserId,
   currentId: DeviceId | undefined,
-): readonly object[] {
-  return newestDevices(view, devices, userId).map(device => ({
-    ...deviceItem(device),
-    current: device.deviceId === currentId,
-  }))
+): readonly { readonly current: boolean }[] {
+  const newestFirst = devices
+    .activeDevicesOf(view, userId)
+    .toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  return newestFirst.map(device => itemOf(device, currentId))
 }
 
 const removeOne = operation({
@@ -277,17 +277,7 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-/** The user's active devices, newest first. */
-export function newestDevices(
-  view: View,
-  devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
-  userId: UserId,
-): readonly Device[] {
-  return devices.activeDevicesOf(view, userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-}
-
-/** A device as lists show it. */
-export function deviceItem(device: Device): object {
+function itemOf(device: Device, currentId: DeviceId | undefined) {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,
@@ -298,6 +288,7 @@ export function deviceItem(device: Device): object {
     keyAlgorithm,
     publicKeyHash,
     publicKeyIndex: String(publicKeyIndex),
+    current: deviceId === currentId,
     createdAt: timeText(createdAtMs),
     lastSeenAt: timeText(lastSeenAtMs),
   }

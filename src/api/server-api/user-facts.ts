@@ -1,17 +1,15 @@
 /** What a user has, for a support desk: sessions, devices, calls; and the end of all sessions. */
 
-import { peersIn } from '../../domain/calls/call-history.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { readUserRef } from '../../domain/operators/user-ref.ts'
-import { historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
 import { ServerCallPage, ServerDeviceList, ServerSessionList } from '../../schema/server-user.ts'
 import type { View } from '../../store/engine/store.ts'
 import { endAll } from '../accounts/session.ts'
 import { sessionViews } from '../accounts/user-sessions.ts'
+import { historyPage } from '../calls/call-history.ts'
 import { tellSignedOut } from '../devices/device-removal.ts'
-import { deviceItem, newestDevices } from '../devices/devices.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
+import { deviceViews } from '../devices/devices.ts'
 import {
   type ServerOperation,
   serverOperation,
@@ -62,7 +60,7 @@ const listDevices = serverRead({
   replies: { 200: ServerDeviceList },
   handle: (deps: Deps, { params }) =>
     ofUser(deps, params, (view, userId) => ({
-      items: newestDevices(view, deps.devices, userId).map(deviceItem),
+      items: deviceViews(view, deps.devices, userId, undefined).map(({ current: _, ...shown }) => shown),
     })),
 })
 
@@ -72,26 +70,10 @@ const listCalls = serverReadWithQuery(PageQuery, {
   path: `${PATH}/calls`,
   summary: 'The calls that a user remembers, newest first',
   replies: { 200: ServerCallPage },
-  handle: (deps: Deps, { params, query, nowMs }) => {
-    const range = rangeOf(query)
-    return ofUser(deps, params, (view, userId) =>
-      pageOf(
-        query,
-        deps.history.list(view, userId, range, nowMs),
-        ({ createdAtMs, callId }) => ({ atMs: createdAtMs, id: callId }),
-        // Without the names that the user has given others, which are theirs.
-        row =>
-          historyBody(
-            row,
-            peersIn(row, userId).map(peerId => ({
-              userId: peerId,
-              displayName: deps.accounts.displayNameOf(view, peerId),
-              alias: undefined,
-            })),
-          ),
-      ),
-    )
-  },
+  handle: (deps: Deps, { params, query, nowMs }) =>
+    ofUser(deps, params, (view, userId) =>
+      historyPage(view, { ...deps, contacts: WITHOUT_ALIASES }, userId, query, nowMs),
+    ),
 })
 
 const signOut = serverOperation({
@@ -113,6 +95,9 @@ const signOut = serverOperation({
     })
   },
 })
+
+/** The names that a user has given others are theirs. */
+const WITHOUT_ALIASES = { aliasOf: () => undefined }
 
 export const USER_FACTS: readonly ServerOperation<Deps>[] = [listSessions, listDevices, listCalls, signOut]
 

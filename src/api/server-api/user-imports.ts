@@ -82,7 +82,8 @@ async function* answersTo(
       .flatMap((line, index) => readLine(deps, line, at + index + 1))
     const answers = await writePortion(deps, request, portion, answered)
     for (const { userId, line } of answers) if (userId !== undefined) answered.set(userId as UserId, line)
-    yield Buffer.from(answers.map(answer => `${formatJson(answer, 'string')}\n`).join(''))
+    if (answers.length > 0)
+      yield Buffer.from(answers.map(answer => `${formatJson(answer, 'string')}\n`).join(''))
   }
 }
 

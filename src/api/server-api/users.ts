@@ -2,6 +2,7 @@
 
 import type { Static } from 'typebox'
 import type { UserId } from '../../domain/ids.ts'
+import { suspensionAt } from '../../domain/operators/suspension.ts'
 import { readUserRef } from '../../domain/operators/user-ref.ts'
 import { invalidMember } from '../../schema/check.ts'
 import {
@@ -53,14 +54,14 @@ const putUser = serverOperationWithBody(PutServerUserRequest, {
   summary: 'Make a user, named by your own id, or change one. Their login methods stay as they are',
   replies: { 200: ServerUserView, 201: ServerUserView },
   codes: ['USER_NOT_FOUND', 'METHOD_IN_USE', 'EXTERNAL_ID_IN_USE', 'BLOCKED_COUNTRY'],
-  handle(deps: Deps, { params: [text = ''], body, commit }) {
+  handle(deps: Deps, { params: [text = ''], body, nowMs, commit }) {
     const ref = readUserRef(text)
     const said = readSaid(deps, ref, body)
     return commit(change => {
       const { userId, outcome } = deps.serverUsers.put(change, ref, said)
       const status = outcome === 'created' ? 201 : 200
       const target = outcome === 'unchanged' ? undefined : `id:${userId}`
-      return { status, body: serverUserView(change, deps, userId), target }
+      return { status, body: serverUserView(change, deps, userId, nowMs), target }
     })
   },
 })
@@ -73,9 +74,11 @@ const getUser = serverRead({
   summary: 'One user',
   replies: { 200: ServerUserView },
   codes: ['USER_NOT_FOUND', 'VALIDATION_FAILED'],
-  handle(deps: Deps, { params: [text = ''] }) {
+  handle(deps: Deps, { params: [text = ''], nowMs }) {
     const ref = readUserRef(text)
-    const body = deps.database.view(view => serverUserView(view, deps, deps.serverUsers.userOf(view, ref)))
+    const body = deps.database.view(view =>
+      serverUserView(view, deps, deps.serverUsers.userOf(view, ref), nowMs),
+    )
     return { status: 200, body }
   },
 })
@@ -88,7 +91,7 @@ const listUsers = serverReadWithQuery(ServerUsersQuery, {
   summary: 'Users with an address, or all, a page at a time in the order of their ids',
   replies: { 200: ServerUserPage },
   codes: ['BLOCKED_COUNTRY'],
-  handle(deps: Deps, { query }) {
+  handle(deps: Deps, { query, nowMs }) {
     const address = readAddress(deps, query)
     const { limit, after } = rangeOf(query)
     const range = { limit, after: after?.id as UserId | undefined }
@@ -99,7 +102,7 @@ const listUsers = serverReadWithQuery(ServerUsersQuery, {
           : deps.serverUsers.usersAt(view, address, range)
       // In the order of ids, a place has no time.
       const entryOf = (id: UserId) => ({ atMs: 0, id })
-      return { status: 200, body: pageOf(query, found, entryOf, id => serverUserView(view, deps, id)) }
+      return { status: 200, body: pageOf(query, found, entryOf, id => serverUserView(view, deps, id, nowMs)) }
     })
   },
 })
@@ -112,9 +115,9 @@ const listUserChanges = serverReadWithQuery(UserChangesQuery, {
   summary: 'Users who were made, changed or erased since the last time, for a list of your own',
   replies: { 200: UserChangesReply },
   codes: [],
-  handle: (deps: Deps, { query }) => ({
+  handle: (deps: Deps, { query, nowMs }) => ({
     status: 200,
-    body: deps.database.view(view => changesBody(view, deps, query)),
+    body: deps.database.view(view => changesBody(view, deps, query, nowMs)),
   }),
 })
 
@@ -161,6 +164,7 @@ function changesBody(
   view: View,
   deps: Deps,
   { since = 0, limit = CHANGES }: Static<typeof UserChangesQuery>,
+  nowMs: number,
 ): object {
   const { userChanges } = deps
   if (since > userChanges.last(view))
@@ -171,7 +175,7 @@ function changesBody(
     items: told.map(({ userId, atMs, isErased }) => {
       const changedAt = timeText(atMs)
       if (isErased) return { userId, changedAt, state: 'erased' }
-      const user = serverUserView(view, deps, userId)
+      const user = serverUserView(view, deps, userId, nowMs)
       return { userId, changedAt, state: user.state, user }
     }),
     next: told.at(-1)?.number ?? since,
@@ -180,9 +184,10 @@ function changesBody(
 }
 
 /** The user as `ServerUserView` has them, who is there. */
-function serverUserView(view: View, { accounts }: Pick<Deps, 'accounts'>, userId: UserId) {
+function serverUserView(view: View, { accounts }: Pick<Deps, 'accounts'>, userId: UserId, nowMs: number) {
   const user = accounts.read(view, userId)!
-  const { displayName, createdAtMs, settings, suspension, erasesAtMs, contactData = {} } = user
+  const { displayName, createdAtMs, settings, erasesAtMs, contactData = {} } = user
+  const suspension = suspensionAt(user, nowMs)
   const isEnding = erasesAtMs !== undefined
   const methods = accounts.methodsOf(view, userId)
   return {
@@ -194,7 +199,7 @@ function serverUserView(view: View, { accounts }: Pick<Deps, 'accounts'>, userId
     suspension: suspension && {
       reason: suspension.reason,
       note: suspension.note,
-      since: timeText(suspension.atMs),
+      at: timeText(suspension.atMs),
       untilAt: optionalTimeText(suspension.untilMs),
     },
     reachable: settings.callsFromContactsOnly ? 'contacts' : 'all',

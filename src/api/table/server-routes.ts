@@ -160,7 +160,7 @@ class ServerRunner<Given extends ServerRouteDeps> {
   #readBody({ body, contentType }: HttpRequest): unknown {
     const { bodyMediaType, isBodyOptional } = this.#operation
     if (bodyMediaType !== undefined) {
-      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return body.slice()
+      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return Uint8Array.from(body)
       throw new SignalError('UNSUPPORTED_MEDIA_TYPE', `send the body as ${bodyMediaType}`)
     }
     if (this.#bodyReader === undefined) return undefined

@@ -28,6 +28,7 @@ const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
   createServerKey: 'operator',
   listServerKeys: 'operator',
   revokeServerKey: 'operator',
+  exportUserByRef: 'export',
 }
 
 interface Setup {

@@ -5,7 +5,6 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
-import org.junit.jupiter.api.assertThrows
 import org.junit.jupiter.api.extension.RegisterExtension
 
 /** Reports to the moderators, on the built server; skipped where it is not built. */
@@ -18,7 +17,7 @@ class ReportsTest {
         assertEquals(ReportReason("harassment", "Bullying or harassment"), reasons.first())
         val (annId, bobId) = listOf(ann, bob).map { checkNotNull(it.userId) }
         assertTrue(ann.contacts.report(bobId, "threat", "At night", callId = 7uL).toULong() > 0uL)
-        val refused = assertThrows<CallsignException> { runBlocking { ann.contacts.report(annId, "other") } }
+        val refused = runCatching { ann.contacts.report(annId, "other") }.exceptionOrNull() as CallsignException
         assertEquals("SELF_REQUEST", refused.code)
         for (app in listOf(ann, bob)) app.close()
     }
