@@ -98,7 +98,14 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'testWebhook', 'createUserToken']
+const READS = [
+  'resolveShareToken',
+  'passkeyOptions',
+  'newPasskeyOptions',
+  'testWebhook',
+  'createUserToken',
+  'lookUpKeys',
+]
 /** GETs that leave a row of the audit. */
 const AUDITED_READS = ['exportUserByRef']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
@@ -674,6 +681,8 @@ t.test('reports, and the work of moderators', async () => {
   await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
   await askServer('startConsoleSession')
   await askServer('listAudit')
+  const targets = [{ publicKeyHash: Buffer.alloc(64).toString('base64') }]
+  await askServer('lookUpKeys', { body: { targets } })
 })
 
 t.test('the server API: keys', async () => {
@@ -684,9 +693,9 @@ t.test('the server API: keys', async () => {
 })
 
 t.test('the server API: users', async () => {
-  const nina = await newPhone('nina')
-  await befriend(nina, ann)
-  await startCall(nina, ann)
+  const [nina, otto] = [await newPhone('nina'), await newPhone('otto')]
+  await befriend(nina, otto)
+  await startCall(nina, otto)
   const body = { displayName: 'Olga', email: 'olga@example.org', phone: '+84912345679' }
   await askServer('putUser', { params: ['ext:olga'], body })
   await askServer('putUser', { params: ['ext:olga'], body: { displayName: 'Olga Lee', phone: '' } })
