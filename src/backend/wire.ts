@@ -306,6 +306,57 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface CreateWebhookReply {
+  /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
+  readonly id: string
+  readonly url: string
+  /** The events that it wants to hear of; left out: all. */
+  readonly events?: readonly (
+    | 'user.created'
+    | 'user.changed'
+    | 'user.ended'
+    | 'user.suspended'
+    | 'user.unsuspended'
+    | 'session.started'
+    | 'device.added'
+    | 'call.started'
+    | 'call.answered'
+    | 'call.missed'
+    | 'call.declined'
+    | 'call.ended'
+    | 'report.created'
+    | 'contact.added'
+    | 'contact.removed'
+  )[]
+  /** `gone`: it answered 410, and is sent nothing. */
+  readonly state: 'open' | 'gone'
+  readonly createdAt: string
+  /** `whsec_...`, shown this once. */
+  readonly secret: string
+}
+
+export interface CreateWebhookRequest {
+  readonly url: string
+  /** The events that it wants to hear of; left out: all. */
+  readonly events?: readonly (
+    | 'user.created'
+    | 'user.changed'
+    | 'user.ended'
+    | 'user.suspended'
+    | 'user.unsuspended'
+    | 'session.started'
+    | 'device.added'
+    | 'call.started'
+    | 'call.answered'
+    | 'call.missed'
+    | 'call.declined'
+    | 'call.ended'
+    | 'report.created'
+    | 'contact.added'
+    | 'contact.removed'
+  )[]
+}
+
 export interface DeleteUserReply {
   /** Signing in before then keeps the account. */
   readonly erasesAt: string
@@ -510,10 +561,11 @@ export interface GetUserReply {
   readonly state: 'active' | 'suspended' | 'ending'
   readonly erasesAt?: string
   readonly suspension?: {
+    /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
     readonly reason: string
+    /** For moderators. The user never sees it. */
     readonly note?: string
-    readonly since: string
-    /** When it ends by itself. */
+    readonly at: string
     readonly untilAt?: string
   }
   /** Who may call: contacts alone, or everybody who knows the user id. */
@@ -570,6 +622,21 @@ export interface ListCircleMembersReply {
     readonly externalId?: string
     readonly displayName: string
     readonly since: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListDeadWebhooksReply {
+  readonly items: readonly {
+    readonly seq: number
+    /** The `webhook-id`; left out where it can’t be read any more. */
+    readonly id?: string
+    readonly type?: string
+    readonly happenedAt?: string
+    readonly diedAt: string
+    readonly reason: 'expired' | 'crowded' | 'too-large' | 'unreadable'
+    readonly tries: number
   }[]
   /** Of the next page; left out behind the last. */
   readonly nextCursor?: string
@@ -653,10 +720,11 @@ export interface ListUserChangesReply {
       readonly state: 'active' | 'suspended' | 'ending'
       readonly erasesAt?: string
       readonly suspension?: {
+        /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
         readonly reason: string
+        /** For moderators. The user never sees it. */
         readonly note?: string
-        readonly since: string
-        /** When it ends by itself. */
+        readonly at: string
         readonly untilAt?: string
       }
       /** Who may call: contacts alone, or everybody who knows the user id. */
@@ -727,10 +795,11 @@ export interface ListUsersReply {
     readonly state: 'active' | 'suspended' | 'ending'
     readonly erasesAt?: string
     readonly suspension?: {
+      /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
       readonly reason: string
+      /** For moderators. The user never sees it. */
       readonly note?: string
-      readonly since: string
-      /** When it ends by itself. */
+      readonly at: string
       readonly untilAt?: string
     }
     /** Who may call: contacts alone, or everybody who knows the user id. */
@@ -747,6 +816,39 @@ export interface ListUsersReply {
   }[]
   /** Of the next page; left out behind the last. */
   readonly nextCursor?: string
+}
+
+export interface ListWebhooksReply {
+  readonly items: readonly {
+    /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
+    readonly id: string
+    readonly url: string
+    /** The events that it wants to hear of; left out: all. */
+    readonly events?: readonly (
+      | 'user.created'
+      | 'user.changed'
+      | 'user.ended'
+      | 'user.suspended'
+      | 'user.unsuspended'
+      | 'session.started'
+      | 'device.added'
+      | 'call.started'
+      | 'call.answered'
+      | 'call.missed'
+      | 'call.declined'
+      | 'call.ended'
+      | 'report.created'
+      | 'contact.added'
+      | 'contact.removed'
+    )[]
+    /** `gone`: it answered 410, and is sent nothing. */
+    readonly state: 'open' | 'gone'
+    readonly createdAt: string
+    /** Events that wait for it. */
+    readonly waiting: number
+    /** Events that it did not take. */
+    readonly dead: number
+  }[]
 }
 
 export interface LoginMethod {
@@ -871,10 +973,11 @@ export interface PutUserReply {
   readonly state: 'active' | 'suspended' | 'ending'
   readonly erasesAt?: string
   readonly suspension?: {
+    /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
     readonly reason: string
+    /** For moderators. The user never sees it. */
     readonly note?: string
-    readonly since: string
-    /** When it ends by itself. */
+    readonly at: string
     readonly untilAt?: string
   }
   /** Who may call: contacts alone, or everybody who knows the user id. */
@@ -924,6 +1027,23 @@ export interface ReportCreatedWebhook {
     readonly callId?: string
     readonly reason: string
   }
+}
+
+export interface RetryWebhooksReply {
+  /** Events that wait again. */
+  readonly retried: number
+  /** Where to go on with `from`; left out at the end, or when no more may wait. */
+  readonly next?: number
+}
+
+export interface RetryWebhooksRequest {
+  /** The `seq` of the first one; left out: all. */
+  readonly from?: number
+}
+
+export interface RotateWebhookSecretReply {
+  /** `whsec_...`, shown this once. */
+  readonly secret: string
 }
 
 export interface SessionStartedWebhook {
@@ -1002,6 +1122,12 @@ export interface SuspendUserRequest {
   readonly note?: string
   /** When it ends by itself; left out: when you lift it. */
   readonly untilAt?: string
+}
+
+export interface TestWebhookReply {
+  readonly outcome: 'taken' | 'failed'
+  /** Such as `http-500`, `timeout` or `address-not-allowed` */
+  readonly reason?: string
 }
 
 export interface User {
@@ -1332,5 +1458,43 @@ export interface Operations {
     readonly params: { readonly ref: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Makes an endpoint of webhooks; its secret is shown this once. */
+  'POST webhooks': {
+    readonly params: object
+    readonly body: CreateWebhookRequest
+    readonly reply: CreateWebhookReply
+  }
+  /** All endpoints of webhooks, that of the settings among them. */
+  'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
+  /** Deletes an endpoint of webhooks with all that waits for it. */
+  'DELETE webhooks/{webhookId}': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Events that an endpoint did not take, oldest first; kept for 30 days. */
+  'GET webhooks/{webhookId}/dead': {
+    readonly params: { readonly webhookId: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListDeadWebhooksReply
+  }
+  /** Has dead events wait again, at most 1,000 at once, and begins an endpoint that was gone. */
+  'POST webhooks/{webhookId}/retry': {
+    readonly params: { readonly webhookId: string }
+    readonly body: RetryWebhooksRequest | undefined
+    readonly reply: RetryWebhooksReply
+  }
+  /** Makes another secret; events are signed by it and by the one before. */
+  'POST webhooks/{webhookId}/rotate': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: RotateWebhookSecretReply
+  }
+  /** Sends an event of type webhook.test now, once, and says what came of it. */
+  'POST webhooks/{webhookId}/test': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: TestWebhookReply
   }
 }

@@ -9,6 +9,7 @@ import type { ServerApiDeps } from './deps.ts'
 import { KEY_LOOKUPS } from './key-lookups.ts'
 import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
+import { SIGN_IN_TOKENS } from './sign-in-tokens.ts'
 import { SUSPENSIONS } from './suspensions.ts'
 import { USER_EXPORT } from './user-export.ts'
 import { USER_FACTS } from './user-facts.ts'
@@ -26,6 +27,7 @@ export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...SERVER_CONTACTS,
   ...CIRCLES,
   ...SUSPENSIONS,
+  ...SIGN_IN_TOKENS,
   ...REPORTS,
   ...AUDIT,
   ...CONSOLE_SESSIONS,

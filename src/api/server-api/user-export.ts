@@ -14,7 +14,7 @@ const exportUserByRef = serverRead({
   summary: 'All that the server holds of a user, in one document that is sent as it is made',
   scope: 'export',
   replies: { 200: UserExport },
-  codes: ['USER_NOT_FOUND', 'OVERLOADED'],
+  codes: ['USER_NOT_FOUND', 'VALIDATION_FAILED', 'OVERLOADED'],
   handle: async (deps: ServerApiDeps, request) => {
     const { database, serverKeys, serverUsers } = deps
     const { holder, params, nowMs } = request
