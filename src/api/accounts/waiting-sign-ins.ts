@@ -4,7 +4,7 @@
  */
 
 import type { Static } from 'typebox'
-import { type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import { askedBy, type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { signInAnswerMessage } from '../../log/signing-messages.ts'
@@ -32,6 +32,7 @@ import {
   type RightCodeDeps,
   signInCode,
 } from './right-codes.ts'
+import { enterMadeAfterWait } from './server-sign-in.ts'
 import { replyOf } from './sign-in.ts'
 
 type Deps = RightCodeDeps & Pick<ApiDeps, 'database' | 'knownSignIns'>
@@ -111,12 +112,12 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
 ]
 
 function viewOf({ id, signIn }: NamedSignIn, networks: ApiDeps['sessionNetworks']): object {
-  const { address, userAgent, beganAtMs, endsAtMs } = signIn
+  const { userAgent, beganAtMs, endsAtMs } = signIn
   const times = { createdAt: timeText(beganAtMs), until: timeText(endsAtMs) }
   return {
     id: signInName(id),
     signInCode: signInCode(id),
-    method: address.kind,
+    method: askedBy(signIn),
     userAgent,
     network: networks.prefixIn(signIn),
     ...times,
@@ -132,7 +133,7 @@ function look(view: View, deps: Deps, waitingId: string, nowMs: number): Entry |
     case 'waits':
       return { kind: 'waiting', waitingId, named }
     case 'refused':
-      return { kind: 'held', untilMs: outcome.untilMs }
+      return heldOf(named, outcome.untilMs)
     case 'opened': {
       const reply = deps.signIns.reopened(view, outcome.sessionId, outcome.opens === 'fresh-account')
       return reply === undefined ? GONE : { kind: 'signed-in', reply }
@@ -140,6 +141,10 @@ function look(view: View, deps: Deps, waitingId: string, nowMs: number): Entry |
     case 'opens':
       return { ...outcome, named }
   }
+}
+
+function heldOf({ signIn }: NamedSignIn, untilMs: number): Entry {
+  return { kind: 'held', untilMs, ...(signIn.address === undefined && { isAccount: true }) }
 }
 
 interface Opening {
@@ -151,9 +156,13 @@ interface Opening {
 function fetched(change: Change, deps: Deps, request: CheckedFetch): Entry {
   // Looked at again: two requests may have come at once.
   const seen = look(change, deps, request.body.waitingId, change.nowMs)
-  return seen.kind === 'opens'
-    ? (enterAfterWait(change, deps, seen.named, seen.opens, request) ?? GONE)
-    : seen
+  return seen.kind === 'opens' ? (entered(change, deps, seen, request) ?? GONE) : seen
+}
+
+function entered(change: Change, deps: Deps, { named, opens }: Opening, request: CheckedFetch) {
+  return named.signIn.address === undefined
+    ? enterMadeAfterWait(change, deps, named, request)
+    : enterAfterWait(change, deps, named, opens, request)
 }
 
 function answer(change: Change, deps: Deps, { requester, params, body }: CheckedAnswer): Reply {

@@ -1,5 +1,6 @@
 /** Everything that operations of the server API are given. A file takes the members that it needs. */
 
+import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
@@ -14,6 +15,7 @@ export interface ServerApiDeps extends ApiDeps {
   readonly auditLog: AuditLog
   readonly serverUsers: ServerUsers
   readonly suspensions: Suspensions
+  readonly lookUpKeys: LookUpKeys
   readonly userChanges: UserChanges
   readonly webhooks: Webhooks
   readonly webhookPosts: WebhookPosts

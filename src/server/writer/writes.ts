@@ -34,6 +34,7 @@ import type { Rates } from '../../domain/rates.ts'
 import { AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider } from '../../identity/identity-token.ts'
 import * as passkeyReader from '../../identity/passkeys.ts'
+import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import { AccountErasure } from '../../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../../store/accounts/account-letters.ts'
 import { AppleConsents } from '../../store/accounts/apple-consents.ts'
@@ -63,6 +64,7 @@ export interface WriterServing extends Serving {
   readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
+  readonly lookUpKeys: LookUpKeys
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
@@ -113,6 +115,7 @@ function openWrites(serving: WriterServing): Writes {
     serverRoutes: serverRoutes(SERVER_OPERATIONS, {
       ...stores,
       ...deps,
+      lookUpKeys: serving.lookUpKeys,
       webhookPosts: webhookPostsOf(serving),
     }),
     outbox: stores.outbox,

@@ -10,11 +10,15 @@ import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.
 
 /** The intended scopes; `operator` is open to the operator's command alone. */
 const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
+  lookUpKeys: 'users',
   listReports: 'reports',
   getReport: 'reports',
   changeReport: 'reports',
   listAudit: 'audit',
   startConsoleSession: 'console',
+  suspendUser: 'users',
+  unsuspendUser: 'users',
+  createSignInToken: 'sign-in',
   putUser: 'users',
   listUsers: 'users',
   listUserChanges: 'users',
@@ -25,10 +29,23 @@ const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
   listUserCalls: 'users',
   signOutUser: 'users',
   importUsers: 'users',
+  linkContacts: 'contacts',
+  unlinkContacts: 'contacts',
+  addCircleMember: 'contacts',
+  removeCircleMember: 'contacts',
+  listCircleMembers: 'contacts',
+  endCircle: 'contacts',
   createServerKey: 'operator',
   listServerKeys: 'operator',
   revokeServerKey: 'operator',
   exportUserByRef: 'export',
+  createWebhook: 'operator',
+  listWebhooks: 'operator',
+  deleteWebhook: 'operator',
+  rotateWebhookSecret: 'operator',
+  testWebhook: 'operator',
+  retryWebhooks: 'operator',
+  listDeadWebhooks: 'operator',
 }
 
 interface Setup {

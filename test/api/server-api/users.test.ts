@@ -23,7 +23,7 @@ async function open(t: Test) {
       return world.database
         .view(view => world.auditLog.read(view, { sinceMs: 0, limit: 100 }))
         .map(({ operation, target }) => `${operation} ${target}`)
-        .sort()
+        .reverse()
     },
   }
 }
@@ -246,7 +246,7 @@ t.test('an account ends in seven days, in which it is found and may be kept', as
   )
   t.same(
     audited(),
-    ['deleteUser', 'putUser', 'putUser'].map(operation => `${operation} id:${userId}`),
+    ['putUser', 'deleteUser', 'putUser'].map(operation => `${operation} id:${userId}`),
   )
   t.equal((await codeLogin('ann@example.org')).body.user.userId, userId)
   t.match((await get('ext:ann')).body, { state: 'active' })
