@@ -16,7 +16,7 @@ import type { TakenWebhook, WebhookQueue } from '../src/store/operators/webhook-
 import {
   type Died,
   LIFETIME_MS,
-  type NumberedWebhook,
+  type StoredWebhook,
   type WebhookSettlement,
 } from '../src/store/operators/webhook-store.ts'
 import type { WebhookCommand } from './messages.ts'
@@ -25,7 +25,7 @@ export interface WebhookSending {
   readonly queueOf: (
     endpointId: bigint,
   ) => Pick<WebhookQueue, 'endpoint' | 'take' | 'nextDueMs' | 'settle' | 'purge'>
-  readonly send: (endpoint: WebhookEndpoint, webhook: NumberedWebhook) => Promise<WebhookOutcome>
+  readonly send: (endpoint: WebhookEndpoint, seq: number, webhook: StoredWebhook) => Promise<WebhookOutcome>
   /** Called for each try, for the log and the metrics. */
   readonly onTried: (endpointId: bigint, outcome: WebhookOutcome) => void
   readonly onDied: (died: readonly Died[]) => void
@@ -121,7 +121,7 @@ class WebhookSender implements Actor<WebhookCommand> {
     const tried: Promise<WebhookOutcome> =
       webhook === undefined
         ? Promise.resolve({ kind: 'hopeless', reason: 'unreadable' })
-        : this.#sending.send(endpoint, { ...webhook, seq })
+        : this.#sending.send(endpoint, seq, webhook)
     this.#context.tellOutcome(
       tried,
       outcome => ({ kind: 'outcome', taken, outcome }),

@@ -26,7 +26,7 @@ export const checkUserTokens: Check = async ({ config: { application, publicUrl 
       ]
     return [ok(CHECK, `${signed}; ${url} lists it`)]
   } catch (error) {
-    // What keeps the server from being reached is the business of `public url`.
+    // `public url` says why the server is not reached.
     return [ok(CHECK, `${signed}; whether ${url} lists it was not seen (${reasonOf(error)})`)]
   }
 }

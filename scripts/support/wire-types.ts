@@ -53,8 +53,9 @@ export interface AsyncApiDocument {
 }
 
 /** The module, formatted. */
-export function wireTypes(whole: OpenApiDocument, asyncApi: AsyncApiDocument): string {
+export function wireTypes(whole: OpenApiDocument, events: AsyncApiDocument): string {
   const openApi = withoutOthers(whole)
+  const asyncApi = withoutWebhooks(events)
   const schemas = { ...asyncApi.components.schemas, ...openApi.components.schemas }
   const summaries = new Map(
     Object.values(asyncApi.components.messages).map(({ summary, payload }) => [
@@ -91,7 +92,7 @@ export function serverWireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocu
   const texts = [
     '/** Bodies of the server API and of webhooks. Made by scripts/support/write-wire-types.ts: do not edit. */',
     ...names.map(name => declaration(name, needed.get(name)!)),
-    `/** Events of webhooks, by \`type\`. */\nexport type WebhookEvent = ${events.map(({ payload }) => nameOf(payload.$ref!)).join(' | ') || 'never'}`,
+    `/** Events of webhooks, by \`type\`. */\nexport type WebhookEvent = ${events.map(({ payload }) => nameOf(payload.$ref!)).join(' | ') || '{ readonly type: string }'}`,
     operations(openApi),
   ]
   return formatted(texts.join('\n\n'))
@@ -124,6 +125,17 @@ function withoutOthers({ paths, components }: OpenApiDocument): OpenApiDocument 
   const { GetUserTokenKeysReply: _, ...schemas } = components.schemas
   const { '/.well-known/jwks.json': __, ...others } = paths
   return { paths: others, components: { ...components, schemas } }
+}
+
+/** The same of the messages that only the operator's own services get. */
+function withoutWebhooks({ channels, components }: AsyncApiDocument): AsyncApiDocument {
+  const webhooks = Object.values(channels).find(({ address }) => address === WEBHOOKS_ADDRESS)
+  const messages = Object.fromEntries(
+    Object.entries(components.messages).filter(([name]) => !(name in (webhooks?.messages ?? {}))),
+  )
+  const needed = new Map<string, Schema>()
+  for (const { payload } of Object.values(messages)) collect(payload, components.schemas, needed)
+  return { channels, components: { schemas: Object.fromEntries(needed), messages } }
 }
 
 function declaration(name: string, schema: Schema, summary = schema.description): string {

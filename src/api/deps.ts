@@ -46,6 +46,7 @@ import type { RequestRates } from './table/request-rates.ts'
 
 /** Parts as a read is given them: nothing can be changed. */
 export interface Reading {
+  readonly accounts: AccountStore
   readonly database: Pick<ReadStore, 'view'>
   readonly calls: CallReader
   readonly contacts: ContactReader

@@ -221,7 +221,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   /** A JWT that shows a service of the operator who the user is, good for a minute at least (docs/user-tokens.md). */
-  tokenFor(audience: string): Promise<string> {
+  async tokenFor(audience: string): Promise<string> {
     return this.#assertActive().userTokens.for(audience)
   }
 

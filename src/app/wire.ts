@@ -137,7 +137,7 @@ export interface CallAnsweredElsewhereEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -163,7 +163,7 @@ export interface CallCancelledEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -220,7 +220,7 @@ export interface CallInvitationEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
@@ -258,7 +258,7 @@ export interface CallMissedEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -283,7 +283,7 @@ export interface CallMovedEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -353,7 +353,7 @@ export interface CallRecord {
     readonly displayName: string
     /** Your own name for them, to be shown in place of `displayName` */
     readonly alias?: string
-    /** False for a stranger, who may have any name: say so on the screen. */
+    /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
     readonly isContact: boolean
   }
   /** This device's own; in join and pending. */
@@ -649,6 +649,46 @@ export interface ErrorEvent {
 export interface ExportUserReply {
   readonly exportedAt: string
   readonly user: User
+  readonly account: {
+    /** Of letters to the user, as the app last asked for it. */
+    readonly language: string
+    /** When the account is erased, where its end was asked for. */
+    readonly erasesAt?: string
+    /** What the operator’s backend calls the user. */
+    readonly externalId?: string
+    /** Whether the operator’s backend made the account, and the user has confirmed no login method since. */
+    readonly madeByServer: boolean
+    /** What the operator’s backend says of the user, unproven. */
+    readonly contactData?: {
+      readonly email?: string
+      readonly phone?: string
+    }
+    readonly suspension?: {
+      readonly reason: string
+      readonly suspendedAt: string
+      readonly until?: string
+    }
+  }
+  readonly identities: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    readonly provider: string
+    readonly issuer: string
+    /** The user’s name at the provider. */
+    readonly subject: string
+  }[]
+  readonly passkeys: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    /** Base64url. */
+    readonly credentialId: string
+    /** A COSE_Key, base64. */
+    readonly publicKey: string
+    readonly signCount: number
+    readonly transports: readonly string[]
+    /** The authenticator’s model. */
+    readonly aaguid: string
+  }[]
   readonly sessions: readonly {
     /** 22 base64url characters. */
     readonly id: string
@@ -672,6 +712,44 @@ export interface ExportUserReply {
     readonly isCurrent: boolean
   }[]
   readonly devices: readonly Device[]
+  readonly deviceDetails: readonly {
+    /** As in `devices` */
+    readonly deviceId: string
+    readonly osVersion?: string
+    readonly locale?: string
+    readonly timeZone?: string
+    /** As it is in the log. */
+    readonly publicKey: string
+    /** That the device signs device lists with. */
+    readonly signingKey?: string
+    /** The push services that the server has a token for. */
+    readonly push: readonly {
+      readonly service: 'apns' | 'apns-voip' | 'fcm' | 'web-push'
+      /** When the app last sent the token. */
+      readonly registeredAt?: string
+    }[]
+  }[]
+  readonly waitingSignIns: readonly {
+    /** Names a sign-in that waits; 22 base64url characters. */
+    readonly id: string
+    /** Twenty digits, which the screen that waits shows, too. */
+    readonly signInCode: string
+    readonly method: 'email' | 'phone'
+    /** As the client that waits calls itself. */
+    readonly userAgent: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    readonly createdAt: string
+    /** Then it goes through without an answer. */
+    readonly until: string
+  }[]
+  readonly removedDevices: readonly {
+    readonly deviceId: string
+    readonly platform: string
+    readonly publicKey: string
+    readonly createdAt: string
+    readonly removedAt?: string
+  }[]
   readonly contacts: readonly Contact[]
   readonly incomingRequests: readonly FriendRequest[]
   readonly outgoingRequests: readonly FriendRequest[]
@@ -773,6 +851,8 @@ export interface GetMetaReply {
   readonly serverTime: string
   /** Bounds by name; names are added. */
   readonly limits: Readonly<Record<string, number>>
+  /** For how many days the server keeps a call in the history of its people; 0: it keeps none. */
+  readonly historyDays: number
   /** What this server can do, by name. */
   readonly features: Readonly<Record<string, unknown>>
   readonly webPush?: {
@@ -954,6 +1034,24 @@ export interface ListDevicesReply {
 
 export interface ListLoginMethodsReply {
   readonly items: readonly LoginMethod[]
+}
+
+export interface ListReportReasonsReply {
+  readonly items: readonly {
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    /** In English, for apps without words of their own. */
+    readonly title: string
+  }[]
 }
 
 export interface ListRequestsReply {
@@ -1417,14 +1515,14 @@ export interface Problem {
   readonly retryIn?: number
   /** With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session` */
   readonly scope?: string
-  /** With `ACCOUNT_SUSPENDED`: the operator's code. */
-  readonly reason?: string
   /** With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session. */
   readonly waitingId?: string
   /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
   readonly signInCode?: string
-  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. */
+  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself. */
   readonly until?: string
+  /** With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the session was ended, as in `session_revoked` */
+  readonly reason?: string
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
@@ -1665,6 +1763,29 @@ export interface RemoveFromCallRequest {
 export interface RenameContactRequest {
   /** As a display name: 1 to 50 characters in at most 200 bytes. Null or empty: none any more. */
   readonly alias?: string
+}
+
+export interface ReportUserReply {
+  readonly reportId: string
+  readonly createdAt: string
+}
+
+export interface ReportUserRequest {
+  readonly userId: string
+  readonly callId?: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  /** In the words of the user, who reads no answer to it. */
+  readonly text?: string
 }
 
 export interface RequestByIdRequest {
@@ -2133,7 +2254,7 @@ export interface Operations {
   }
   /** End the call for everybody: the host, or either of two. */
   'POST call/end': { readonly params: object; readonly body: EndCallRequest; readonly reply: CallRecord }
-  /** Your calls of the last 90 days, newest first. */
+  /** Your calls of the last `historyDays`, newest first, with the names that people have now. */
   'GET call/history': {
     readonly params: { readonly limit?: number; readonly cursor?: string }
     readonly body: undefined
@@ -2365,6 +2486,18 @@ export interface Operations {
     readonly body: RegisterDeviceRequest
     readonly reply: RegisterDeviceReply
   }
+  /** Report a user to the moderators of the app; the reported user never hears of it, nor who it was. */
+  'POST report': {
+    readonly params: object
+    readonly body: ReportUserRequest
+    readonly reply: ReportUserReply
+  }
+  /** The reasons of a report, in the order to show them in. */
+  'GET report/reasons': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListReportReasonsReply
+  }
   /** Sends another code in the place of the last one. */
   'POST resend-otp': {
     readonly params: object
@@ -2417,7 +2550,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }
-  /** All that the server keeps of the user and shows to them, in one document. */
+  /** All that the server holds of the user, in one document that is sent as it is made. */
   'GET user/export': { readonly params: object; readonly body: undefined; readonly reply: ExportUserReply }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {
@@ -2550,6 +2683,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'POST platform-login': 'SignedIn',
   'POST refresh-token': 'RefreshTokenReply',
   'POST register_device': 'RegisterDeviceReply',
+  'POST report': 'ReportUserReply',
+  'GET report/reasons': 'ListReportReasonsReply',
   'POST resend-otp': 'LoginChallenge',
   'POST share-token': 'CreateShareTokenReply',
   'GET share-token': 'ListShareTokensReply',
@@ -2649,6 +2784,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     apiVersion: 0,
     serverTime: '',
     limits: { '*': 0 },
+    historyDays: 0,
     features: { '*': '~' },
     'webPush?': { publicKey: '' },
     loginMethods: [''],
@@ -2675,6 +2811,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     challenge: '',
   },
   RegisterDeviceReply: { deviceId: '', publicKeyIndex: '', vrfHash: '', publicKeyHash: '', keyAlgorithm: '' },
+  ReportUserReply: { reportId: '', createdAt: '' },
+  ListReportReasonsReply: { items: [{ reason: '', title: '' }] },
   LoginChallenge: {
     verified: '=false',
     challengeId: '',
@@ -2734,6 +2872,16 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   ExportUserReply: {
     exportedAt: '',
     user: 'User',
+    account: {
+      language: '',
+      'erasesAt?': '',
+      'externalId?': '',
+      madeByServer: true,
+      'contactData?': { 'email?': '', 'phone?': '' },
+      'suspension?': { reason: '', suspendedAt: '', 'until?': '' },
+    },
+    identities: [{ methodId: '', provider: '', issuer: '', subject: '' }],
+    passkeys: [{ methodId: '', credentialId: '', publicKey: '', signCount: 0, transports: [''], aaguid: '' }],
     sessions: [
       {
         id: '',
@@ -2748,6 +2896,21 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
       },
     ],
     devices: ['Device'],
+    deviceDetails: [
+      {
+        deviceId: '',
+        'osVersion?': '',
+        'locale?': '',
+        'timeZone?': '',
+        publicKey: '',
+        'signingKey?': '',
+        push: [{ service: '', 'registeredAt?': '' }],
+      },
+    ],
+    waitingSignIns: [
+      { id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' },
+    ],
+    removedDevices: [{ deviceId: '', platform: '', publicKey: '', createdAt: '', 'removedAt?': '' }],
     contacts: ['Contact'],
     incomingRequests: ['FriendRequest'],
     outgoingRequests: ['FriendRequest'],
@@ -2917,8 +3080,10 @@ export const ID_MEMBERS: ReadonlySet<string> = new Set([
   'invitedBy',
   'keyFromDeviceId',
   'keyFromUserId',
+  'methodId',
   'primaryMethodId',
   'replacesDeviceId',
+  'reportId',
   'requestId',
   'requesterDeviceId',
   'requesterUserId',

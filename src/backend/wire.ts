@@ -6,6 +6,59 @@ export interface Badge {
   readonly missedCalls: number
 }
 
+export interface CallAnsweredWebhook {
+  readonly type: 'call.answered'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    readonly callId: string
+    /** A user, by ids alone. */
+    readonly caller: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly deviceId: string
+    /** Milliseconds. */
+    readonly rangMs: number
+  }
+}
+
+export interface CallDeclinedWebhook {
+  readonly type: 'call.declined'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    readonly callId: string
+    /** A user, by ids alone. */
+    readonly caller: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+  }
+}
+
 export type CallEndReason =
   | 'hangup'
   | 'cancelled'
@@ -20,81 +73,93 @@ export type CallEndReason =
   | 'suspended'
   | 'internal'
 
-export interface CallParticipant {
-  readonly userId: string
-  readonly displayName: string
-  readonly state: ParticipantState
-  readonly isHost: boolean
-  readonly invitedBy: string
-  readonly invitedAt: string
-  readonly joinedAt?: string
-  readonly leftAt?: string
-  /** The device that is in the call, or was last. */
-  readonly deviceId?: string
-  /** The log's hash of that device's key. */
-  readonly publicKeyHash?: string
-  /** `<userId>:<displayName>`; SDKs enter the media room without it. */
-  readonly mediaName: string
-  /** What that device sends at the media gateway, the newest first: any other feed belongs to an unknown sender. */
-  readonly feedIds?: readonly number[]
+export interface CallEndedWebhook {
+  readonly type: 'call.ended'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    readonly callId: string
+    /** A user, by ids alone. */
+    readonly caller: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly status: CallStatus
+    readonly reason: CallEndReason
+    /** A user, by ids alone. */
+    readonly endedBy?: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly isVideo: boolean
+    /** Milliseconds since the first callee came in; 0 if none did. */
+    readonly talkedMs: number
+    readonly participants: readonly {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+      readonly state: ParticipantState
+      /** Milliseconds that this person spent in it. */
+      readonly talkedMs: number
+    }[]
+  }
 }
 
-export interface CallRecord {
-  readonly callId: string
-  /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
-  readonly version: number
-  /** The media gateway's room. */
-  readonly roomId: number
-  readonly status: CallStatus
-  readonly isVideo: boolean
-  readonly initiatorId: string
-  readonly hostUserId: string
-  readonly createdAt: string
-  /** When the first callee joined. */
-  readonly startedAt?: string
-  readonly endedAt?: string
-  readonly endReason?: CallEndReason
-  /** Seconds that an invitation rings. */
-  readonly ringTimeoutIn: number
-  readonly keyEpoch: number
-  /** Seconds after which the host makes a new key. */
-  readonly keyRotationIn: number
-  readonly maxParticipants: number
-  readonly participants: readonly CallParticipant[]
-  readonly media: {
-    /** The room is the clients’ business; the server makes it at a Janus. */
-    readonly kind: 'client' | 'janus'
-    /** Of `janus`: the room lets this device in; `media_ready` follows. */
-    readonly state?: 'ready' | 'pending'
-    /** WebSocket of the gateway; only for a device in the call, when ready. */
-    readonly url?: string
-    /** For `join`: good for this device and room, up to an hour; likewise. */
-    readonly roomToken?: string
-    /** For every request to the gateway: the newest; likewise. */
-    readonly pluginToken?: string
+export interface CallMissedWebhook {
+  readonly type: 'call.missed'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    readonly callId: string
+    /** A user, by ids alone. */
+    readonly caller: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly reason: 'unanswered' | 'cancelled' | 'busy' | 'removed'
   }
-  /** Whether you were invited into an active call. */
-  readonly isOnGoing: boolean
-  /** Who invites you; in pending. */
-  readonly invitation?: {
-    readonly callerId: string
-    /** What to show: the alias, else the display name. */
-    readonly callerName: string
-    /** As the caller calls themselves. */
-    readonly displayName: string
-    /** Your own name for them, to be shown in place of `displayName` */
-    readonly alias?: string
-    /** False for a stranger, who may have any name: say so on the screen. */
-    readonly isContact: boolean
+}
+
+export interface CallStartedWebhook {
+  readonly type: 'call.started'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    readonly callId: string
+    /** A user, by ids alone. */
+    readonly caller: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly callees: readonly {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }[]
+    readonly isVideo: boolean
   }
-  /** This device's own; in join and pending. */
-  readonly encryptedAESKey?: string
-  /** Who sealed `encryptedAESKey`; only with it. */
-  readonly keyFromUserId?: string
-  /** On which device; likewise. */
-  readonly keyFromDeviceId?: string
-  /** Of the newest two keys that came with `keyMembers`, newest first; in reads, join, rejoin and pending. */
-  readonly keySets?: readonly KeySet[]
 }
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
@@ -118,6 +183,40 @@ export interface Challenge {
   }
 }
 
+export interface ChangeReportReply {
+  readonly reportId: string
+  readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
+  readonly stateSince: string
+  readonly createdAt: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  readonly text?: string
+  readonly reported: Person
+  readonly reporter?: Person
+  readonly callId?: string
+  /** Whether the server itself knows that both were in the call; else only the reporter says so. */
+  readonly isCallKnown: boolean
+  /** The moderators' own words. */
+  readonly note?: string
+  /** The person or the key that changed the report last. */
+  readonly handledBy?: string
+}
+
+export interface ChangeReportRequest {
+  readonly state?: 'open' | 'in-review' | 'resolved' | 'dismissed'
+  /** In place of the note before; empty: takes it away. */
+  readonly note?: string
+}
+
 export interface Contact {
   readonly userId: string
   readonly displayName: string
@@ -126,6 +225,42 @@ export interface Contact {
   readonly since: string
   /** How many devices they have. */
   readonly devices: number
+}
+
+export interface ContactAddedWebhook {
+  readonly type: 'contact.added'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** The one with the lower id first. */
+    readonly users: readonly {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }[]
+  }
+}
+
+export interface ContactRemovedWebhook {
+  readonly type: 'contact.removed'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** The one with the lower id first. */
+    readonly users: readonly {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }[]
+  }
 }
 
 export interface CreateServerKeyReply {
@@ -171,6 +306,62 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface CreateWebhookReply {
+  /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
+  readonly id: string
+  readonly url: string
+  /** The events that it wants to hear of; left out: all. */
+  readonly events?: readonly (
+    | 'user.created'
+    | 'user.changed'
+    | 'user.ended'
+    | 'user.suspended'
+    | 'user.unsuspended'
+    | 'session.started'
+    | 'device.added'
+    | 'call.started'
+    | 'call.answered'
+    | 'call.missed'
+    | 'call.declined'
+    | 'call.ended'
+    | 'report.created'
+    | 'contact.added'
+    | 'contact.removed'
+  )[]
+  /** `gone`: it answered 410, and is sent nothing. */
+  readonly state: 'open' | 'gone'
+  readonly createdAt: string
+  /** `whsec_...`, shown this once. */
+  readonly secret: string
+}
+
+export interface CreateWebhookRequest {
+  readonly url: string
+  /** The events that it wants to hear of; left out: all. */
+  readonly events?: readonly (
+    | 'user.created'
+    | 'user.changed'
+    | 'user.ended'
+    | 'user.suspended'
+    | 'user.unsuspended'
+    | 'session.started'
+    | 'device.added'
+    | 'call.started'
+    | 'call.answered'
+    | 'call.missed'
+    | 'call.declined'
+    | 'call.ended'
+    | 'report.created'
+    | 'contact.added'
+    | 'contact.removed'
+  )[]
+}
+
+export interface DeleteUserReply {
+  /** Signing in before then keeps the account. */
+  readonly erasesAt: string
+}
+
 export interface Device {
   readonly deviceId: string
   readonly name: string
@@ -188,21 +379,140 @@ export interface Device {
   readonly lastSeenAt: string
 }
 
-export interface DeviceInfo {
-  /** Such as ios or android. */
-  readonly platform?: string
-  /** Such as iPhone15,2. */
-  readonly model?: string
-  /** Such as 18.4. */
-  readonly osVersion?: string
-  /** Such as 1.4.2. */
-  readonly appVersion?: string
-  /** What its owner calls it. */
-  readonly name?: string
-  /** Language tag, such as vi-VN. */
-  readonly locale?: string
-  /** Such as Asia/Ho_Chi_Minh. */
-  readonly timeZone?: string
+export interface DeviceAddedWebhook {
+  readonly type: 'device.added'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly deviceId: string
+    readonly platform: string
+  }
+}
+
+export interface ExportUserByRefReply {
+  readonly exportedAt: string
+  readonly user: User
+  readonly account: {
+    /** Of letters to the user, as the app last asked for it. */
+    readonly language: string
+    /** When the account is erased, where its end was asked for. */
+    readonly erasesAt?: string
+    /** What the operator’s backend calls the user. */
+    readonly externalId?: string
+    /** Whether the operator’s backend made the account, and the user has confirmed no login method since. */
+    readonly madeByServer: boolean
+    /** What the operator’s backend says of the user, unproven. */
+    readonly contactData?: {
+      readonly email?: string
+      readonly phone?: string
+    }
+    readonly suspension?: {
+      readonly reason: string
+      readonly suspendedAt: string
+      readonly until?: string
+    }
+  }
+  readonly identities: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    readonly provider: string
+    readonly issuer: string
+    /** The user’s name at the provider. */
+    readonly subject: string
+  }[]
+  readonly passkeys: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    /** Base64url. */
+    readonly credentialId: string
+    /** A COSE_Key, base64. */
+    readonly publicKey: string
+    readonly signCount: number
+    readonly transports: readonly string[]
+    /** The authenticator’s model. */
+    readonly aaguid: string
+  }[]
+  readonly sessions: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+    /** Whether it is the one that asks. */
+    readonly isCurrent: boolean
+  }[]
+  readonly devices: readonly Device[]
+  readonly deviceDetails: readonly {
+    /** As in `devices` */
+    readonly deviceId: string
+    readonly osVersion?: string
+    readonly locale?: string
+    readonly timeZone?: string
+    /** As it is in the log. */
+    readonly publicKey: string
+    /** That the device signs device lists with. */
+    readonly signingKey?: string
+    /** The push services that the server has a token for. */
+    readonly push: readonly {
+      readonly service: 'apns' | 'apns-voip' | 'fcm' | 'web-push'
+      /** When the app last sent the token. */
+      readonly registeredAt?: string
+    }[]
+  }[]
+  readonly waitingSignIns: readonly {
+    /** Names a sign-in that waits; 22 base64url characters. */
+    readonly id: string
+    /** Twenty digits, which the screen that waits shows, too. */
+    readonly signInCode: string
+    readonly method: 'email' | 'phone'
+    /** As the client that waits calls itself. */
+    readonly userAgent: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    readonly createdAt: string
+    /** Then it goes through without an answer. */
+    readonly until: string
+  }[]
+  readonly removedDevices: readonly {
+    readonly deviceId: string
+    readonly platform: string
+    readonly publicKey: string
+    readonly createdAt: string
+    readonly removedAt?: string
+  }[]
+  readonly contacts: readonly Contact[]
+  readonly incomingRequests: readonly FriendRequest[]
+  readonly outgoingRequests: readonly FriendRequest[]
+  readonly blocks: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  readonly shareTokens: readonly ShareToken[]
+  readonly calls: readonly PastCall[]
 }
 
 export interface FriendRequest {
@@ -215,12 +525,153 @@ export interface FriendRequest {
   readonly expiresAt: string
 }
 
+export interface GetReportReply {
+  readonly reportId: string
+  readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
+  readonly stateSince: string
+  readonly createdAt: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  readonly text?: string
+  readonly reported: Person
+  readonly reporter?: Person
+  readonly callId?: string
+  /** Whether the server itself knows that both were in the call; else only the reporter says so. */
+  readonly isCallKnown: boolean
+  /** The moderators' own words. */
+  readonly note?: string
+  /** The person or the key that changed the report last. */
+  readonly handledBy?: string
+}
+
+export interface GetUserReply {
+  readonly userId: string
+  readonly externalId?: string
+  readonly displayName: string
+  /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+  readonly state: 'active' | 'suspended' | 'ending'
+  readonly erasesAt?: string
+  readonly suspension?: {
+    /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+    readonly reason: string
+    /** For moderators. The user never sees it. */
+    readonly note?: string
+    readonly at: string
+    readonly untilAt?: string
+  }
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable: 'contacts' | 'all'
+  /** As you have said it; unproven. */
+  readonly email?: string
+  /** Likewise. */
+  readonly phone?: string
+  /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+  readonly ownsSignIn: boolean
+  /** What the user has proven. */
+  readonly loginMethods: readonly LoginMethod[]
+  readonly createdAt: string
+}
+
+/** For each line, in their order: `{"line":1,"status":"created","userId":"..."}`, `changed`, `unchanged`, or `{"line":2,"status":"refused","code":"...","detail":"..."}` */
+export type ImportUsersReply = string
+
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
 
-export interface KeySet {
-  readonly epoch: number
-  /** The devices that a key is sealed for, its sealer among them: base64 of `n u16 ‖ n x (userId u64 ‖ deviceId u64 ‖ SHA-256 of the public key)`, big-endian, ascending by userId, then deviceId, at most 321. */
-  readonly keyMembers: string
+export interface LinkContactsReply {
+  /** Of `a` and `b` */
+  readonly userIds: readonly string[]
+  readonly since: string
+}
+
+export interface LinkContactsRequest {
+  /** `id:<userId>`, or `ext:` and your own id for the user. */
+  readonly a: string
+  /** `id:<userId>`, or `ext:` and your own id for the user. */
+  readonly b: string
+}
+
+export interface ListAuditReply {
+  readonly items: readonly {
+    readonly at: string
+    /** Of the server key, or `operator` for the operator’s own command. */
+    readonly keyId: string
+    /** Whose key it is. */
+    readonly person?: string
+    /** An `operationId` of this document. */
+    readonly operation: string
+    /** Such as `id:42` or `report:7` */
+    readonly target: string
+    readonly requestId: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListCircleMembersReply {
+  readonly items: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    readonly displayName: string
+    readonly since: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListDeadWebhooksReply {
+  readonly items: readonly {
+    readonly seq: number
+    /** The `webhook-id`; left out where it can’t be read any more. */
+    readonly id?: string
+    readonly type?: string
+    readonly happenedAt?: string
+    readonly diedAt: string
+    readonly reason: 'expired' | 'crowded' | 'too-large' | 'unreadable'
+    readonly tries: number
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListReportsReply {
+  readonly items: readonly {
+    readonly reportId: string
+    readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
+    readonly stateSince: string
+    readonly createdAt: string
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    readonly text?: string
+    readonly reported: Person
+    readonly reporter?: Person
+    readonly callId?: string
+    /** Whether the server itself knows that both were in the call; else only the reporter says so. */
+    readonly isCallKnown: boolean
+    /** The moderators' own words. */
+    readonly note?: string
+    /** The person or the key that changed the report last. */
+    readonly handledBy?: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
 }
 
 export interface ListServerKeysReply {
@@ -247,24 +698,157 @@ export interface ListServerKeysReply {
   }[]
 }
 
-export interface LoginChallenge {
-  readonly verified: false
-  /** 22 base64url characters, to be sent back with the code. */
-  readonly challengeId: string
-  readonly channel: 'email' | 'sms'
-  /** The address, most of it hidden. */
-  readonly sentTo: string
-  readonly otpLength: number
-  /** Seconds in which the code is accepted. */
-  readonly expiresIn: number
-  /** Seconds until another code can be sent. */
-  readonly resendIn: number
-  /** Too few codes of such numbers are confirmed, so only numbers with an account are sent to. The answer is the same for both: offer another way to sign in, or `resend-otp` with the channel `email` */
-  readonly smsStop?: {
-    readonly scope: 'range' | 'network' | 'calling-code' | 'all'
-    /** Seconds until other numbers are sent to again. */
-    readonly retryIn: number
-  }
+export interface ListUserCallsReply {
+  readonly items: readonly PastCall[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListUserChangesReply {
+  /** The latest change of each user, oldest first. */
+  readonly items: readonly {
+    readonly userId: string
+    readonly changedAt: string
+    /** `erased` is told for 30 days, without `user` */
+    readonly state: 'active' | 'suspended' | 'ending' | 'erased'
+    /** As the user is now. */
+    readonly user?: {
+      readonly userId: string
+      readonly externalId?: string
+      readonly displayName: string
+      /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+      readonly state: 'active' | 'suspended' | 'ending'
+      readonly erasesAt?: string
+      readonly suspension?: {
+        /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+        readonly reason: string
+        /** For moderators. The user never sees it. */
+        readonly note?: string
+        readonly at: string
+        readonly untilAt?: string
+      }
+      /** Who may call: contacts alone, or everybody who knows the user id. */
+      readonly reachable: 'contacts' | 'all'
+      /** As you have said it; unproven. */
+      readonly email?: string
+      /** Likewise. */
+      readonly phone?: string
+      /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+      readonly ownsSignIn: boolean
+      /** What the user has proven. */
+      readonly loginMethods: readonly LoginMethod[]
+      readonly createdAt: string
+    }
+  }[]
+  /** To be sent as `since` the next time. */
+  readonly next: number
+  /** Whether there are more already. */
+  readonly hasMore: boolean
+}
+
+export interface ListUserDevicesReply {
+  readonly items: readonly {
+    readonly deviceId: string
+    readonly name: string
+    readonly platform: string
+    readonly model?: string
+    readonly appVersion?: string
+    readonly keyAlgorithm: KeyAlgorithm
+    /** The vrfHash that the log has the key under, base64. */
+    readonly publicKeyHash: string
+    /** Index of the key's log entry, decimal. */
+    readonly publicKeyIndex: string
+    readonly createdAt: string
+    readonly lastSeenAt: string
+  }[]
+}
+
+export interface ListUserSessionsReply {
+  readonly items: readonly {
+    /** 22 base64url characters. */
+    readonly id: string
+    readonly createdAt: string
+    /** When its tokens were last refreshed. */
+    readonly lastUsedAt: string
+    /** When it ends unless it is used before. It ends a year after it began in any case, but for a device that the device list names. */
+    readonly endsAt: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    /** What signed in, in its own words, cut and without odd characters. */
+    readonly userAgent: string
+    /** By what the user was proven. */
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
+    readonly device?: {
+      readonly deviceId: string
+      readonly name: string
+      readonly platform: string
+    }
+  }[]
+}
+
+export interface ListUsersReply {
+  readonly items: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    readonly displayName: string
+    /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+    readonly state: 'active' | 'suspended' | 'ending'
+    readonly erasesAt?: string
+    readonly suspension?: {
+      /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+      readonly reason: string
+      /** For moderators. The user never sees it. */
+      readonly note?: string
+      readonly at: string
+      readonly untilAt?: string
+    }
+    /** Who may call: contacts alone, or everybody who knows the user id. */
+    readonly reachable: 'contacts' | 'all'
+    /** As you have said it; unproven. */
+    readonly email?: string
+    /** Likewise. */
+    readonly phone?: string
+    /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+    readonly ownsSignIn: boolean
+    /** What the user has proven. */
+    readonly loginMethods: readonly LoginMethod[]
+    readonly createdAt: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListWebhooksReply {
+  readonly items: readonly {
+    /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
+    readonly id: string
+    readonly url: string
+    /** The events that it wants to hear of; left out: all. */
+    readonly events?: readonly (
+      | 'user.created'
+      | 'user.changed'
+      | 'user.ended'
+      | 'user.suspended'
+      | 'user.unsuspended'
+      | 'session.started'
+      | 'device.added'
+      | 'call.started'
+      | 'call.answered'
+      | 'call.missed'
+      | 'call.declined'
+      | 'call.ended'
+      | 'report.created'
+      | 'contact.added'
+      | 'contact.removed'
+    )[]
+    /** `gone`: it answered 410, and is sent nothing. */
+    readonly state: 'open' | 'gone'
+    readonly createdAt: string
+    /** Events that wait for it. */
+    readonly waiting: number
+    /** Events that it did not take. */
+    readonly dead: number
+  }[]
 }
 
 export interface LoginMethod {
@@ -317,13 +901,6 @@ export interface PastCall {
   readonly seen: boolean
 }
 
-export interface PeerDevice {
-  readonly deviceId: string
-  /** The vrfHash that the log has the key under, base64. */
-  readonly publicKeyHash: string
-  readonly keyAlgorithm: KeyAlgorithm
-}
-
 export interface Person {
   readonly userId: string
   readonly displayName: string
@@ -349,8 +926,10 @@ export interface Problem {
   readonly waitingId?: string
   /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
   readonly signInCode?: string
-  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. */
+  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself. */
   readonly until?: string
+  /** With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the session was ended, as in `session_revoked` */
+  readonly reason?: string
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
@@ -386,52 +965,107 @@ export interface Problem {
   }[]
 }
 
-/** Where pushes go. A member left out stays as it was; an empty token is taken back. */
-export interface PushTokens {
-  /** Device token of APNs, hexadecimal. */
-  readonly apnsToken?: string
-  /** Token of PushKit, hexadecimal. */
-  readonly apnsVoipToken?: string
-  /** The environment that the app is signed for. */
-  readonly apnsEnvironment?: 'production' | 'development'
-  /** Bundle id of the app: the topic of its pushes. */
-  readonly bundleId?: string
-  /** Registration token of Firebase Cloud Messaging. */
-  readonly fcmToken?: string
-  /** A `PushSubscription` of a browser, as its `toJSON` has it. */
-  readonly webPush?: {
-    /** Empty: the subscription is taken back. */
-    readonly endpoint: string
-    readonly keys?: {
-      /** Base64url of the browser's P-256 point, 65 octets. */
-      readonly p256dh: string
-      /** Base64url of 16 octets. */
-      readonly auth: string
-    }
+export interface PutUserReply {
+  readonly userId: string
+  readonly externalId?: string
+  readonly displayName: string
+  /** `ending`: the account will be erased at `erasesAt`, unless its user signs in before. */
+  readonly state: 'active' | 'suspended' | 'ending'
+  readonly erasesAt?: string
+  readonly suspension?: {
+    /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+    readonly reason: string
+    /** For moderators. The user never sees it. */
+    readonly note?: string
+    readonly at: string
+    readonly untilAt?: string
   }
-  /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. Empty: sealed no more. */
-  readonly pushKey?: string
-}
-
-export interface SentFriendRequest {
-  readonly requestId: string
-  readonly status: 'pending' | 'accepted'
-  readonly user: Person
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable: 'contacts' | 'all'
+  /** As you have said it; unproven. */
+  readonly email?: string
+  /** Likewise. */
+  readonly phone?: string
+  /** Whether the user signs in by methods of their own: then nobody else gets a sign-in token for them. */
+  readonly ownsSignIn: boolean
+  /** What the user has proven. */
+  readonly loginMethods: readonly LoginMethod[]
   readonly createdAt: string
-  /** Given for a request by token, and once it is accepted. */
-  readonly publicKeyHashs?: readonly string[]
-  /** Given for a request by token, and once it is accepted. */
-  readonly devices?: readonly PeerDevice[]
-  /** The newest device list, base64; left out where the user has none. The log holds base64 of its SHA-256 under `deviceListHash`, as the key of device 0. Encrypt for its devices and no other. */
-  readonly deviceList?: string
-  /** The vrfHash that the log has the user's lists under, base64. */
-  readonly deviceListHash?: string
-  /** Index of the newest list's log entry, decimal. */
-  readonly deviceListIndex?: string
 }
 
-/** The period is over; a participant left, or can not decrypt. */
-export type SentKeysReason = 'rotation' | 'leave' | 'emergency'
+export interface PutUserRequest {
+  /** 1 to 50 characters as a reader counts them, in at most 200 bytes. A new user without one is called by the email address. */
+  readonly displayName?: string
+  /** For lists and look-ups of your own. Nobody has proven it, so it signs nobody in. Empty: taken away. */
+  readonly email?: string
+  /** Likewise, with + and the calling code, or with `country` */
+  readonly phone?: string
+  /** ISO 3166 letters: what a phone number without calling code belongs to. */
+  readonly country?: string
+  /** Who may call: contacts alone, or everybody who knows the user id. */
+  readonly reachable?: 'contacts' | 'all'
+  /** Your own id of the user: text of at most 256 octets in UTF-8, compared by octets. Set for a user named by `id:`. Empty: taken away. */
+  readonly externalId?: string
+}
+
+export interface ReportCreatedWebhook {
+  readonly type: 'report.created'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    readonly reportId: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly callId?: string
+    readonly reason: string
+  }
+}
+
+export interface RetryWebhooksReply {
+  /** Events that wait again. */
+  readonly retried: number
+  /** Where to go on with `from`; left out at the end, or when no more may wait. */
+  readonly next?: number
+}
+
+export interface RetryWebhooksRequest {
+  /** The `seq` of the first one; left out: all. */
+  readonly from?: number
+}
+
+export interface RotateWebhookSecretReply {
+  /** `whsec_...`, shown this once. */
+  readonly secret: string
+}
+
+export interface SessionStartedWebhook {
+  readonly type: 'session.started'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly sessionId: string
+    /** Left out until the session has a device. */
+    readonly deviceId?: string
+  }
+}
 
 export interface Settings {
   /** Whether a search for the email address finds the user. */
@@ -454,23 +1088,46 @@ export interface ShareToken {
   readonly last4: string
 }
 
-export interface SignedIn {
-  readonly verified: true
-  /** The same as long as the session lasts; `user/sessions` lists it. */
-  readonly sessionId: string
-  /** Opaque, at most 512 characters; sent as `Authorization: Bearer` */
-  readonly accessToken: string
-  /** Opaque, at most 512 characters. */
-  readonly refreshToken: string
-  readonly tokenType: 'Bearer'
-  /** Seconds in which the access token is accepted. */
-  readonly expiresIn: number
-  /** Seconds in which the refresh token is accepted. */
-  readonly refreshExpiresIn: number
-  /** Base64 of 32 octets, the same as long as the session lasts. With a signature over it `register_device` shows that the device has its signing key. */
-  readonly challenge: string
-  readonly isNewUser: boolean
-  readonly user: User
+export interface StartConsoleSessionReply {
+  /** Sent as a server key is, until `expiresAt` */
+  readonly token: string
+  readonly expiresAt: string
+  readonly person?: string
+  readonly scopes: readonly (
+    | 'users'
+    | 'sign-in'
+    | 'contacts'
+    | 'calls'
+    | 'reports'
+    | 'export'
+    | 'audit'
+    | 'console'
+  )[]
+}
+
+export interface SuspendUserReply {
+  readonly userId: string
+  /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+  readonly reason: string
+  /** For moderators. The user never sees it. */
+  readonly note?: string
+  readonly at: string
+  readonly untilAt?: string
+}
+
+export interface SuspendUserRequest {
+  /** A code of your own, such as `abuse`, which the suspended user’s app is told at a sign-in. */
+  readonly reason: string
+  /** For moderators. The user never sees it. */
+  readonly note?: string
+  /** When it ends by itself; left out: when you lift it. */
+  readonly untilAt?: string
+}
+
+export interface TestWebhookReply {
+  readonly outcome: 'taken' | 'failed'
+  /** Such as `http-500`, `timeout` or `address-not-allowed` */
+  readonly reason?: string
 }
 
 export interface User {
@@ -501,16 +1158,212 @@ export interface User {
   readonly restriction?: 'DEVICE_NOT_LISTED' | 'DEVICE_REQUIRED'
 }
 
-export interface Verified {
-  readonly purpose: 'bind-email' | 'bind-phone' | 'step-up'
-  readonly user: User
+export interface UserChangedWebhook {
+  readonly type: 'user.changed'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly changed: readonly (
+      | 'displayName'
+      | 'settings'
+      | 'externalId'
+      | 'contactData'
+      | 'loginMethods'
+      | 'erasesAt'
+    )[]
+    /** The account will be erased then, unless its user comes back. */
+    readonly erasesAt?: string
+  }
+}
+
+export interface UserCreatedWebhook {
+  readonly type: 'user.created'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+  }
+}
+
+export interface UserEndedWebhook {
+  readonly type: 'user.ended'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+  }
+}
+
+export interface UserSuspendedWebhook {
+  readonly type: 'user.suspended'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+    readonly reason: string
+    readonly until?: string
+  }
+}
+
+export interface UserUnsuspendedWebhook {
+  readonly type: 'user.unsuspended'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+    /** A user, by ids alone. */
+    readonly user: {
+      readonly userId: string
+      /** Your own id of the user, if you have given them one. */
+      readonly externalId?: string
+    }
+  }
+}
+
+export interface WebhookTestWebhook {
+  readonly type: 'webhook.test'
+  /** When it happened. */
+  readonly timestamp: string
+  readonly data: {
+    /** Grows with each event of the endpoint; order what you keep by it. */
+    readonly seq: number
+    /** The user or call that it is about, such as `user:42`: their events come in order. */
+    readonly subject: string
+  }
 }
 
 /** Events of webhooks, by `type`. */
-export type WebhookEvent = never
+export type WebhookEvent =
+  | UserCreatedWebhook
+  | UserChangedWebhook
+  | UserEndedWebhook
+  | UserSuspendedWebhook
+  | UserUnsuspendedWebhook
+  | SessionStartedWebhook
+  | DeviceAddedWebhook
+  | CallStartedWebhook
+  | CallAnsweredWebhook
+  | CallMissedWebhook
+  | CallDeclinedWebhook
+  | CallEndedWebhook
+  | ReportCreatedWebhook
+  | ContactAddedWebhook
+  | ContactRemovedWebhook
+  | WebhookTestWebhook
 
 /** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
+  /** What was changed by the server API, by which key and to whom, newest first. */
+  'GET audit': {
+    readonly params: { readonly since?: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListAuditReply
+  }
+  /** Ends a circle for all of its members; no error where there is none. */
+  'DELETE circles/{circleId}': {
+    readonly params: { readonly circleId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** The members of a circle, by user id; none of a circle that there is not. */
+  'GET circles/{circleId}/members': {
+    readonly params: { readonly circleId: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListCircleMembersReply
+  }
+  /** Makes a user a member of a circle, and the circle with its first member. */
+  'PUT circles/{circleId}/members/{ref}': {
+    readonly params: { readonly circleId: string; readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Takes a user out of a circle, which goes with its last member; no error where they are no member. */
+  'DELETE circles/{circleId}/members/{ref}': {
+    readonly params: { readonly circleId: string; readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Trade a moderator’s key for a session of 15 minutes, as the operators’ page does. */
+  'POST console-sessions': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: StartConsoleSessionReply
+  }
+  /** Makes two users contacts; requests between them are accepted by it. */
+  'PUT contacts': {
+    readonly params: object
+    readonly body: LinkContactsRequest
+    readonly reply: LinkContactsReply
+  }
+  /** Ends what makes two users contacts, for both; no error where they are none. */
+  'DELETE contacts': {
+    readonly params: { readonly a: string; readonly b: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Reports in a state, or about a user: those that wait for a moderator longest first, others newest first. */
+  'GET reports': {
+    readonly params: {
+      readonly state?: 'open' | 'in-review' | 'resolved' | 'dismissed'
+      readonly about?: string
+      readonly limit?: number
+      readonly cursor?: string
+    }
+    readonly body: undefined
+    readonly reply: ListReportsReply
+  }
+  /** One report. */
+  'GET reports/{reportId}': {
+    readonly params: { readonly reportId: string }
+    readonly body: undefined
+    readonly reply: GetReportReply
+  }
+  /** Take a report into review, close it or open it again, and note why. */
+  'PATCH reports/{reportId}': {
+    readonly params: { readonly reportId: string }
+    readonly body: ChangeReportRequest
+    readonly reply: ChangeReportReply
+  }
   /** Makes a server key, which is shown this once. */
   'POST server-keys': {
     readonly params: object
@@ -528,5 +1381,120 @@ export interface Operations {
     readonly params: { readonly keyId: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Users with an address, or all, a page at a time in the order of their ids. */
+  'GET users': {
+    readonly params: {
+      readonly email?: string
+      readonly phone?: string
+      readonly limit?: number
+      readonly cursor?: string
+    }
+    readonly body: undefined
+    readonly reply: ListUsersReply
+  }
+  /** Users who were made, changed or erased since the last time, for a list of your own. */
+  'GET users/changes': {
+    readonly params: { readonly since?: number; readonly limit?: number }
+    readonly body: undefined
+    readonly reply: ListUserChangesReply
+  }
+  /** Make a user, named by your own id, or change one. Their login methods stay as they are. */
+  'PUT users/{ref}': {
+    readonly params: { readonly ref: string }
+    readonly body: PutUserRequest
+    readonly reply: PutUserReply
+  }
+  /** One user. */
+  'GET users/{ref}': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: GetUserReply
+  }
+  /** Sign a user out and have the account erased: in seven days, unless they sign in before, or at once. */
+  'DELETE users/{ref}': {
+    readonly params: { readonly ref: string; readonly now?: boolean }
+    readonly body: undefined
+    readonly reply: DeleteUserReply
+  }
+  /** The calls that a user remembers, newest first. */
+  'GET users/{ref}/calls': {
+    readonly params: { readonly ref: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListUserCallsReply
+  }
+  /** The devices of a user, newest first. */
+  'GET users/{ref}/devices': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ListUserDevicesReply
+  }
+  /** All that the server holds of a user, in one document that is sent as it is made. */
+  'GET users/{ref}/export': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ExportUserByRefReply
+  }
+  /** Where a user is signed in, newest first. */
+  'GET users/{ref}/sessions': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: ListUserSessionsReply
+  }
+  /** End all sessions of a user: their devices leave calls, and nothing is pushed to them any more. */
+  'POST users/{ref}/sign-out': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Suspends a user: sessions and calls end at once, and no sign-in succeeds. Contacts see nothing of it. */
+  'POST users/{ref}/suspend': {
+    readonly params: { readonly ref: string }
+    readonly body: SuspendUserRequest
+    readonly reply: SuspendUserReply
+  }
+  /** Lifts a suspension: the user may sign in again. */
+  'POST users/{ref}/unsuspend': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Makes an endpoint of webhooks; its secret is shown this once. */
+  'POST webhooks': {
+    readonly params: object
+    readonly body: CreateWebhookRequest
+    readonly reply: CreateWebhookReply
+  }
+  /** All endpoints of webhooks, that of the settings among them. */
+  'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
+  /** Deletes an endpoint of webhooks with all that waits for it. */
+  'DELETE webhooks/{webhookId}': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Events that an endpoint did not take, oldest first; kept for 30 days. */
+  'GET webhooks/{webhookId}/dead': {
+    readonly params: { readonly webhookId: string; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListDeadWebhooksReply
+  }
+  /** Has dead events wait again, at most 1,000 at once, and begins an endpoint that was gone. */
+  'POST webhooks/{webhookId}/retry': {
+    readonly params: { readonly webhookId: string }
+    readonly body: RetryWebhooksRequest | undefined
+    readonly reply: RetryWebhooksReply
+  }
+  /** Makes another secret; events are signed by it and by the one before. */
+  'POST webhooks/{webhookId}/rotate': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: RotateWebhookSecretReply
+  }
+  /** Sends an event of type webhook.test now, once, and says what came of it. */
+  'POST webhooks/{webhookId}/test': {
+    readonly params: { readonly webhookId: string }
+    readonly body: undefined
+    readonly reply: TestWebhookReply
   }
 }

@@ -13,7 +13,7 @@ import type { WebhookOutcome } from '../delivery/webhook.ts'
 import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
 import type { Channel } from '../domain/messages/outbox-message.ts'
-import type { DeathReason } from '../store/operators/webhook-tables.ts'
+import type { DeathReason } from '../domain/operators/webhook-event.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {

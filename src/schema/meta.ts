@@ -7,6 +7,9 @@ export const MetaReply = Type.Object({
   apiVersion: Type.Integer(),
   serverTime: Time,
   limits: Type.Record(Type.String(), Type.Integer(), { description: 'Bounds by name; names are added' }),
+  historyDays: Type.Integer({
+    description: 'For how many days the server keeps a call in the history of its people; 0: it keeps none',
+  }),
   features: Type.Record(Type.String(), Type.Unknown(), { description: 'What this server can do, by name' }),
   webPush: Type.Optional(
     Type.Object({

@@ -2,13 +2,11 @@
 
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import type { UserId } from '../domain/ids.ts'
-import {
-  CHANGED_MEMBERS,
-  MISSED_REASONS,
-  subjectOf,
-  subjectText,
-  type WebhookEvent,
-  type WebhookEventKind,
+import type {
+  ChangedMember,
+  MissedReason,
+  WebhookEvent,
+  WebhookEventKind,
 } from '../domain/operators/webhook-event.ts'
 import { CallStatusText, EndReasonText, ParticipantStateText } from './call.ts'
 import { formatJson, type Written } from './json.ts'
@@ -19,6 +17,8 @@ import { Uint64Text } from './uint64.ts'
 /** An event with its place among those of its endpoint. */
 export interface WrittenWebhook {
   readonly seq: number
+  /** Such as `user:42`. */
+  readonly subject: string
   readonly atMs: number
   readonly event: WebhookEvent
   readonly externalIds: readonly (readonly [UserId, string])[]
@@ -31,10 +31,10 @@ export interface WebhookForm {
 }
 
 /** The body in JSON, the same at each try. Ids are decimal strings: a receiver may be a program without 64-bit integers. */
-export function webhookBody({ seq, atMs, event, externalIds }: WrittenWebhook): string {
+export function webhookBody({ seq, subject, atMs, event, externalIds }: WrittenWebhook): string {
   const names = new Map(externalIds)
   const who = (userId: UserId) => ({ userId, externalId: names.get(userId) })
-  const data = { seq, subject: subjectText(subjectOf(event)), ...FORMS[event.kind].data(event, who) }
+  const data = { seq, subject, ...FORMS[event.kind].data(event, who) }
   return formatJson({ type: event.kind, timestamp: timeText(atMs), data }, 'string')
 }
 
@@ -53,6 +53,20 @@ const Person = Type.Object(
   },
   { description: 'A user, by ids alone' },
 )
+const CHANGED_MEMBERS = [
+  'displayName',
+  'settings',
+  'externalId',
+  'contactData',
+  'loginMethods',
+  'erasesAt',
+] as const satisfies readonly ChangedMember[]
+const MISSED_REASONS = [
+  'unanswered',
+  'cancelled',
+  'busy',
+  'removed',
+] as const satisfies readonly MissedReason[]
 const Milliseconds = Type.Integer({ minimum: 0, description: 'Milliseconds' })
 const CallId = Uint64Text
 
@@ -261,3 +275,6 @@ export const WEBHOOKS: Readonly<Record<WebhookEventKind | typeof TEST_KIND, Webh
     members: {},
   }),
 }
+
+/** What an endpoint may want to hear of. */
+export const WEBHOOK_KINDS = Object.keys(FORMS) as WebhookEventKind[]

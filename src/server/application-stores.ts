@@ -35,6 +35,7 @@ import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
 import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
 import { ServerUsers } from '../store/operators/server-users.ts'
+import { Suspensions } from '../store/operators/suspensions.ts'
 import { UserChanges } from '../store/operators/user-changes.ts'
 import { UserEvents } from '../store/operators/user-events.ts'
 import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
@@ -49,6 +50,7 @@ export interface StoresDeps {
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes
   readonly retention: RetentionSettings
+  readonly historyDays: number
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Undefined for the usual ones. */
@@ -152,7 +154,8 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     serverKeys: new ServerKeyStore(base),
     auditLog,
     reports: new ReportStore(base, retention.reportsDays * DAY_MS),
-    serverUsers: new ServerUsers(accounts),
+    serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),
+    suspensions: new Suspensions(base),
   }
 }
 

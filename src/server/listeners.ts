@@ -81,6 +81,7 @@ export function publicRoutes(
       publicUrl,
       features,
       webPushKey: vapidKey && vapidPublicKey(vapidKey),
+      historyDays: config.application.historyDays,
       loginMethods,
       minClientVersions: config.http.minClientVersions,
       log: {

@@ -15,6 +15,7 @@ import { signCheckpoint } from '../log/checkpoint.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.ts'
 import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
+import { compactStore } from '../store/engine/compaction.ts'
 import { LmdbStore, type StoreOptions } from '../store/engine/lmdb-store.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
 import type { SharedStore } from '../store/engine/store.ts'
@@ -42,10 +43,10 @@ export function openLog(
   context: Process,
   knownCheckpoint: string | undefined,
 ): Promise<OpenedLog & { readonly database: LmdbStore }> {
-  return mendable(context.config.dataFolder, () => {
+  return mendable(context.config.dataFolder, async () => {
     const keys = readKeys(context.config)
     const guard = guardOf(context, keys, { knownCheckpoint })
-    return openLogIn(context, openOwnDatabase(context), keys, guard)
+    return openLogIn(context, await openOwnDatabase(context), keys, guard)
   })
 }
 
@@ -53,7 +54,7 @@ export function openLog(
 export function openCopy(context: Process): Promise<LmdbStore> {
   const onLost = () => context.logger.warn({ event: 'copy-removed', reason: MACHINE_STOPPED })
   return mendable(context.config.dataFolder, async () => {
-    const database = openDatabase(context, { hasLedger: true, onLost })
+    const database = await openDatabase(context, { hasLedger: true, onLost })
     // The store of a server without nodes stays what it is.
     if (database.copyState !== undefined || !database.hasRows) database.writeUnsynced()
     return database
@@ -91,8 +92,8 @@ function guardOf(
 }
 
 /** Throws where the store is a copy: with it this server would go on beside the ledger, which makes two logs of one. */
-function openOwnDatabase(context: Process): LmdbStore {
-  const database = openDatabase(context)
+async function openOwnDatabase(context: Process): Promise<LmdbStore> {
+  const database = await openDatabase(context)
   if (database.copyState === undefined) return database
   void database.close()
   throw new ConfigError([
@@ -100,17 +101,19 @@ function openOwnDatabase(context: Process): LmdbStore {
   ])
 }
 
-function openDatabase(
+async function openDatabase(
   { config: { dataFolder }, logger, world, fatal, onFault }: Process,
   options: Pick<StoreOptions, 'hasLedger' | 'onLost'> = {},
-): LmdbStore {
+): Promise<LmdbStore> {
+  const onWait = (sentence: string) => logger.warn({ event: 'data-folder-held', advice: sentence })
+  await compact(dataFolder, logger, onWait)
   const startedAtMs = performance.now()
   const database = LmdbStore.open(dataFolder, {
     ...options,
     nowMs: world.nowMs,
     onBroken: fatal,
     onFault,
-    onWait: sentence => logger.warn({ event: 'data-folder-held', advice: sentence }),
+    onWait,
     inspect: path => checkPages(path, startedAtMs, logger),
   })
   if (!database.isClosedToOthers) {
@@ -119,6 +122,22 @@ function openDatabase(
   assertForm(database, dataFolder)
   checkStoredRows(database, startedAtMs, logger)
   return database
+}
+
+/** Before the store is opened: no process may have the file open that is replaced. */
+async function compact(
+  dataFolder: string,
+  logger: Process['logger'],
+  onWait: (sentence: string) => void,
+): Promise<void> {
+  const startedAtMs = performance.now()
+  const onBegin = (bytes: number) => logger.info({ event: 'store-compacting', bytes })
+  const compaction = await compactStore(dataFolder, { onBegin, onWait })
+  if (compaction === undefined) return
+  const { kind, ...facts } = compaction
+  const ms = Math.round(performance.now() - startedAtMs)
+  if (kind === 'compacted') logger.info({ event: 'store-compacted', ...facts, ms })
+  else logger.warn({ event: 'store-not-compacted', ...facts, ms })
 }
 
 /** Throws where another version has made the store, whose rows this one would misread. */

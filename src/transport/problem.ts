@@ -126,7 +126,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   SIGN_IN_REFUSED: problem(403, 'This sign-in was refused on another device.'),
   SIGN_IN_GONE: problem(410, 'This sign-in is over. Start again.'),
   SIGN_IN_NOT_FOUND: problem(404, 'No such sign-in'),
-  SIGN_IN_TOKEN_INVALID: problem(401, 'This sign-in is not valid any more. Start again.'),
+  SIGN_IN_TOKEN_INVALID: problem(400, 'This sign-in is not valid any more. Start again.'),
   ACCOUNT_SUSPENDED: problem(403, 'This account is suspended. Contact the support of this app.'),
   AUDIENCE_UNKNOWN: problem(422, 'No such audience'),
   DEVICE_NOT_REGISTERED: problem(403, 'Session without a device'),

@@ -98,6 +98,7 @@ t.test('the stores of a front have nothing to write with', async t => {
   const stores = openReadStores(database, () => ({ settle: async () => {}, markDelivered: async () => {} }), {
     secret: Buffer.alloc(32, 7),
     lifetimes: { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 },
+    historyDays: 90,
     nowMs: () => 0,
     randomBytes: length => new Uint8Array(length),
     onFault: error => t.fail(`a fault: ${error}`),

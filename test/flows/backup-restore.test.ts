@@ -187,6 +187,26 @@ t.test(
   },
 )
 
+t.test('backup --compact has the next start compact the store, once, and serve the same log', async t => {
+  const folder = t.testdir()
+  const [dataFolder, copy] = ['data', 'backup'].map(name => join(folder, name)) as [string, string]
+  const mark = join(dataFolder, 'compact')
+  const server = await startServer({ dataFolder })
+  const client = new RegisterClient(server.grpc)
+  await registerUsers(client, 0, 10)
+  client.close()
+  const checkpoint = await checkpointOf(server)
+  const args = ['--data-dir', dataFolder, '--to', copy, '--compact']
+  t.match(await runScript('backup', args), { code: 0, lines: [{ event: 'backup' }] })
+  t.ok(existsSync(mark))
+  await server.end()
+  const second = await startServer({ dataFolder })
+  t.equal(await checkpointOf(second), checkpoint)
+  await second.end()
+  t.match(second.stderr(), /"event":"store-compacted","bytesBefore":\d+,"bytesAfter":\d+,"ms":\d+/)
+  t.notOk(existsSync(mark))
+})
+
 t.test(
   'a backup is taken after kills, with the pages they left, and holds no private key',
   long(),

@@ -58,6 +58,7 @@ export function worldOf(
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
     retention: { reportsDays: 180, auditDays: 365 },
+    historyDays: 90,
     nowMs,
     randomBytes,
     onFault: error => {
@@ -182,7 +183,7 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
       return {
         status: answer.status,
         headers: headersOf(answer),
-        body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
+        body: bodyOf(answer, text),
         text,
       }
     } catch (error) {
@@ -203,6 +204,13 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
     return answer
   }
 }
+
+function bodyOf({ status, contentType }: HttpAnswer, text: string): unknown {
+  if (!JSON_TYPE.test(contentType)) return status === 204 ? undefined : text
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+const JSON_TYPE = /^application\/(?:[a-z]+\+)?json\b/
 
 async function textOf(body: AnswerBody): Promise<string> {
   const parts: Uint8Array[] = []

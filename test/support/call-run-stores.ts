@@ -53,7 +53,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const outbox = { add: () => undefined }
   const restrictions = new Restrictions(database, devices, new DeviceListStore())
   const notices = new Notices({ ...parts, devices, restrictions, inbox: plantedInbox, outbox })
-  const history = new CallHistoryStore(parts)
+  const history = new CallHistoryStore({ ...parts, historyDays: 90 })
   const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
   const auditLog = { add: () => undefined }
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency, auditLog })

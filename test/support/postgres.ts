@@ -107,6 +107,10 @@ export class PostgresServer extends Postgres {
     this.#settings = settings
   }
 
+  get dataFolder(): string {
+    return this.#folder
+  }
+
   get pid(): number {
     // `kill` takes -1 for every process.
     if (this.#process?.pid === undefined) throw new Error('PostgreSQL does not run')

@@ -34,6 +34,7 @@ export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
   retention: { reportsDays: 180, auditDays: 365 },
+  historyDays: 90,
   stepUpS: 900,
   signInWaitH: 72,
   testIdentifiers: new Map(),

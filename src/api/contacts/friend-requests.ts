@@ -43,7 +43,7 @@ import {
   type Reply,
   readWithQuery,
 } from '../table/operation.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { assertByUsers, isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
@@ -311,23 +311,33 @@ export const listRequests = readWithQuery(RequestsQuery, {
   handle: (
     deps: Pick<ApiDeps, 'accounts'> & Pick<Reading, 'contacts' | 'database'>,
     { requester: { userId }, query, nowMs },
-  ) =>
-    deps.database.view(view => {
-      const { direction = 'incoming' } = query
-      const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
-      const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
-      const itemOf = (request: FriendRequest) => ({
-        requestId: request.requestId,
-        direction,
-        status: 'pending',
-        user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
-        message: request.message,
-        createdAt: timeText(request.createdAtMs),
-        expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
-      })
-      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-    }),
+  ) => ({
+    status: 200,
+    body: deps.database.view(view => requestPage(view, deps, userId, query, nowMs)),
+  }),
 })
+
+export function requestPage(
+  view: View,
+  deps: Pick<ApiDeps, 'accounts'> & Pick<Reading, 'contacts'>,
+  userId: UserId,
+  query: Static<typeof RequestsQuery>,
+  nowMs: number,
+): Page {
+  const { direction = 'incoming' } = query
+  const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
+  const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
+  const itemOf = (request: FriendRequest) => ({
+    requestId: request.requestId,
+    direction,
+    status: 'pending',
+    user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
+    message: request.message,
+    createdAt: timeText(request.createdAtMs),
+    expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
+  })
+  return pageOf(query, found, entryOf, itemOf)
+}
 
 export const FRIEND_REQUESTS: readonly Operation<Deps>[] = [
   requestById,

@@ -61,9 +61,9 @@ function wereInCall(
 ): boolean {
   const call = calls.read(view, callId)
   const people = [
-    ...(call?.participants ?? []),
+    ...(call?.participants ?? []).map(({ userId }) => userId),
     ...userIds.flatMap(userId => history.ofCall(view, userId, callId)?.people ?? []),
-  ].map(({ userId }) => userId)
+  ]
   return userIds.every(userId => people.includes(userId))
 }
 

@@ -1,6 +1,7 @@
 /** Share tokens (contract 3.1): make, list, revoke and draw one's own, and see who is behind another's. */
 
 import { encodeQR } from 'qr'
+import type { Static } from 'typebox'
 import { normalizeLabel } from '../../domain/accounts/display-name.ts'
 import { newId, type TokenId, type UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
@@ -29,7 +30,7 @@ import {
   read,
   readWithQuery,
 } from '../table/operation.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { assertByUsers, isReachable, personOf } from './people.ts'
 
 type Deps = Pick<
@@ -120,13 +121,24 @@ export const listShareTokens = readWithQuery(PageQuery, {
   handle: (
     { database, shareTokens }: Pick<ApiDeps, 'shareTokens'> & Pick<Reading, 'database'>,
     { requester: { userId }, query, nowMs },
-  ) => {
-    const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
-    const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
-    const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
-    return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-  },
+  ) => ({
+    status: 200,
+    body: database.view(view => shareTokenPage(view, { shareTokens }, userId, query, nowMs)),
+  }),
 })
+
+export function shareTokenPage(
+  view: View,
+  { shareTokens }: Pick<ApiDeps, 'shareTokens'>,
+  userId: UserId,
+  query: Static<typeof PageQuery>,
+  nowMs: number,
+): Page {
+  const found = shareTokens.readLive(view, userId, rangeOf(query), nowMs)
+  const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
+  const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
+  return pageOf(query, found, entryOf, itemOf)
+}
 
 const revokeShareToken = operation({
   id: 'revokeShareToken',

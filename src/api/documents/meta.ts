@@ -30,6 +30,8 @@ export interface MetaDeps {
   readonly features: Features
   /** The key that browsers subscribe with; undefined where they get no pushes. */
   readonly webPushKey: string | undefined
+  /** How long a call stays in its people's history; 0: there is none. */
+  readonly historyDays: number
   /** `email`, `phone` and names of identity providers. */
   readonly loginMethods: readonly string[]
   /** Such as `ios/1.4.0`. */
@@ -45,7 +47,7 @@ export interface MetaDeps {
 }
 
 export function metaRoute(deps: MetaDeps): HttpRoute {
-  const { nowMs, publicUrl, features, webPushKey, loginMethods, minClientVersions, log } = deps
+  const { nowMs, publicUrl, features, webPushKey, historyDays, loginMethods, minClientVersions, log } = deps
   const { origin, vkey, vrfPublicKey, witnessPolicy, isFrozen, lookupsNeedToken } = log
   return {
     method: 'GET',
@@ -58,6 +60,7 @@ export function metaRoute(deps: MetaDeps): HttpRoute {
         apiVersion: 1,
         serverTime: timeText(nowMs()),
         limits: LIMITS,
+        historyDays,
         features: {
           ...features,
           webPush: webPushKey !== undefined,

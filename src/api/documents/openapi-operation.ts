@@ -181,4 +181,5 @@ const PATH_VALUES: Readonly<Record<string, object>> = {
     description: '`id:` and the user’s id, or `ext:` and your own id of the user, percent-encoded',
   },
   keyId: { type: 'string', pattern: '^[0-9a-f]{12}$' },
+  webhookId: { type: 'string', pattern: '^(settings|wh_[0-9a-f]{12})$' },
 }

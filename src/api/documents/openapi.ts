@@ -144,7 +144,6 @@ export const PROBLEM = {
       type: 'string',
       description: 'With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session`',
     },
-    reason: { type: 'string', description: "With `ACCOUNT_SUSPENDED`: the operator's code" },
     waitingId: {
       type: 'string',
       description: 'With `SIGN_IN_WAITING`: for `POST login/waiting`. Whoever has it gets the session',
@@ -157,7 +156,13 @@ export const PROBLEM = {
       ...Time,
       description:
         'With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new ' +
-        'account',
+        'account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself',
+    },
+    reason: {
+      type: 'string',
+      description:
+        'With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the ' +
+        'session was ended, as in `session_revoked`',
     },
     attemptsLeft: { type: 'integer', description: 'With `OTP_INVALID`: how many codes may still be tried' },
     challenge: {

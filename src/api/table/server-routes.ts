@@ -20,6 +20,7 @@ import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.t
 import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
 import type { Reply } from './operation.ts'
+import { answerBody } from './reply-body.ts'
 import type { AuditedReply, ServerOperation, ServerRequest } from './server-operation.ts'
 
 export interface ServerRouteDeps
@@ -159,7 +160,7 @@ class ServerRunner<Given extends ServerRouteDeps> {
   #readBody({ body, contentType }: HttpRequest): unknown {
     const { bodyMediaType, isBodyOptional } = this.#operation
     if (bodyMediaType !== undefined) {
-      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return body.slice()
+      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return Uint8Array.from(body)
       throw new SignalError('UNSUPPORTED_MEDIA_TYPE', `send the body as ${bodyMediaType}`)
     }
     if (this.#bodyReader === undefined) return undefined
@@ -168,8 +169,7 @@ class ServerRunner<Given extends ServerRouteDeps> {
   }
 
   #answer({ status, body, contentType = JSON_TYPE }: Reply): HttpAnswer {
-    const isBytes = body instanceof Uint8Array
-    const written = body === undefined ? '' : isBytes ? body : this.#bodyText(body)
+    const written = answerBody(body, members => this.#bodyText(members))
     return { status, contentType, body: written, noStore: true }
   }
 

@@ -83,7 +83,7 @@ function encode(value: object): string {
 /** How long a token is good for. */
 export const USER_TOKEN_S = 300
 const USER_TOKEN_TYPE = 'callsign-user+jwt'
-/** What a private key of Ed25519 without its public half begins with (RFC 8410): any 32 octets follow. */
+/** A private key of Ed25519 without its public half begins so (RFC 8410); any 32 octets follow. */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex')
 const SEED_BYTES = 32
 const PEM_ARMOUR = /-----(?:BEGIN|END) PRIVATE KEY-----/g

@@ -187,6 +187,8 @@ export interface CalleeFacts {
   readonly mayBeCalled: boolean
   /** The callee has blocked the caller, who must not find out. */
   readonly isWithheld: boolean
+  /** No device of the callee rings, as if none could be reached. */
+  readonly isSuspended?: boolean
   /** The devices that the caller has to seal the key for: the active ones; with a block those of when it began. */
   readonly deviceIds: readonly DeviceId[]
   /** The newest device list. `deviceIds` are then its devices that are still active; a key for another is not needed. */

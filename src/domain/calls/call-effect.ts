@@ -57,19 +57,19 @@ export function effectsOf(
 }
 
 /**
- * Users whom the change rings, those whom it invites without a message among them: else a caller would notice a block by
- * the rate.
+ * Users whom the change rings, those whom it invites without a message among them: else a caller would notice a block or a
+ * suspension by the rate.
  */
 export function rungBy(before: Call | undefined, { call, effects }: ChangedCall): ReadonlySet<UserId> {
   const rung = effects.flatMap(effect => {
     return effect.kind === 'device' && effect.notice.kind === 'call_invitation' ? [effect.userId] : []
   })
-  return new Set([...rung, ...withheldBy(before, call)])
+  return new Set([...rung, ...invitedSilently(before, call)])
 }
 
-function withheldBy(before: Call | undefined, after: Call): UserId[] {
+function invitedSilently(before: Call | undefined, after: Call): UserId[] {
   return after.participants
-    .filter(one => one.isWithheld && isPending(one))
+    .filter(one => isPending(one) && (one.isWithheld || one.devices.length === 0))
     .filter(one => {
       const was = before && participantOf(before, one.userId)
       return was === undefined || !isPending(was) || was.invitedAtMs !== one.invitedAtMs

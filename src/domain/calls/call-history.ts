@@ -6,7 +6,6 @@
 import { lastOf } from '../../last-of.ts'
 import type { CallId, UserId } from '../ids.ts'
 import { CALL_SIZE_MAX, type Call, isTwoPerson, type Participant, participantOf } from './call.ts'
-import type { PersonName } from './call-notice.ts'
 
 export interface CallHistoryRow {
   readonly callId: CallId
@@ -15,7 +14,7 @@ export interface CallHistoryRow {
   readonly isVideo: boolean
   readonly isGroup: boolean
   /** All participants, also this user; those who joined come first. The same for all rows of a call. */
-  readonly people: readonly PersonName[]
+  readonly people: readonly UserId[]
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   /** When it was over for this user. */
@@ -62,8 +61,8 @@ export function changedHistoryRow(
 }
 
 /** All participants of a call but the user, as the user's list shows them. */
-export function peersIn({ people }: CallHistoryRow, userId: UserId): PersonName[] {
-  return people.filter(person => person.userId !== userId).slice(0, CALL_SIZE_MAX - 1)
+export function peersIn({ people }: CallHistoryRow, userId: UserId): UserId[] {
+  return people.filter(person => person !== userId).slice(0, CALL_SIZE_MAX - 1)
 }
 
 /**
@@ -98,9 +97,9 @@ function startFor({ startedAtMs }: Call, participant: Participant): number | und
 }
 
 /** Asked for each row of a change. */
-const peopleOf = lastOf(({ participants }: Call): readonly PersonName[] => {
+const peopleOf = lastOf(({ participants }: Call): readonly UserId[] => {
   const [were, werent] = [participants.filter(hasJoined), participants.filter(one => !hasJoined(one))]
-  return [...were, ...werent].map(({ userId, displayName }) => ({ userId, displayName }))
+  return [...were, ...werent].map(({ userId }) => userId)
 })
 
 function hasJoined({ joinedAtMs }: Participant): boolean {

@@ -5,6 +5,7 @@
 
 import type { AddressMethod } from '../accounts/account.ts'
 import type { Proof } from '../accounts/session.ts'
+import type { AskedBy } from '../accounts/waiting-sign-in.ts'
 import type { CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
@@ -80,7 +81,7 @@ export type PersonalNoticeBody =
       readonly id: string
       /** The screen that waits shows it, too. */
       readonly signInCode: string
-      readonly method: AddressMethod['kind']
+      readonly method: AskedBy
       readonly userAgent: string
       readonly network?: string
       readonly endsAtMs: number

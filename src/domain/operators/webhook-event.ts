@@ -104,21 +104,19 @@ export interface EndedParticipant {
 export type WebhookEventKind = WebhookEvent['kind']
 
 /** Members of a user that `user.changed` names. */
-export const CHANGED_MEMBERS = [
-  'displayName',
-  'settings',
-  'externalId',
-  'contactData',
-  'loginMethods',
-  'erasesAt',
-] as const
-
-export type ChangedMember = (typeof CHANGED_MEMBERS)[number]
+export type ChangedMember =
+  | 'displayName'
+  | 'settings'
+  | 'externalId'
+  | 'contactData'
+  | 'loginMethods'
+  | 'erasesAt'
 
 /** `cancelled`: the caller gave up first; `removed`: the host took the invitation back. */
-export const MISSED_REASONS = ['unanswered', 'cancelled', 'busy', 'removed'] as const
+export type MissedReason = 'unanswered' | 'cancelled' | 'busy' | 'removed'
 
-export type MissedReason = (typeof MISSED_REASONS)[number]
+/** `expired`: not taken for three days; `crowded`: too many waited; `too-large`, `unreadable`: it can't be sent. */
+export type DeathReason = 'expired' | 'crowded' | 'too-large' | 'unreadable'
 
 /** Whom or what an event is about. Events of one subject come in their order. */
 export type WebhookSubject =

@@ -184,6 +184,7 @@ function sharedParts(
   const stores = openReadStores(store, () => writer.inboxWrites, {
     secret: log.keys.secret,
     lifetimes: application.lifetimes,
+    historyDays: application.historyDays,
     nowMs,
     randomBytes,
     onFault,

@@ -37,6 +37,8 @@ export interface ApplicationConfig
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
   readonly stepUpS: number
+  /** How long a call stays in its people's history; 0: there is none. */
+  readonly historyDays: number
   /** How long a sign-in waits for the answer of a listed device, in hours. */
   readonly signInWaitH: number
   readonly retention: RetentionSettings
@@ -83,6 +85,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       unit: 'hours',
       usualText: '72, in development 0',
     }),
+    historyDays: reader.integer('CALLSIGN_HISTORY_DAYS', { usual: 90, min: 0, max: 3_650, unit: 'days' }),
     retention: readRetention(reader),
     testIdentifiers: testIdentifiers(reader),
     appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',

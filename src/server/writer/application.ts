@@ -62,7 +62,7 @@ export async function startApplication(
   await repair(context, application)
   startOutbox(context, system, log.database, application)
   await startWebhooks(context, system, stores)
-  startUpkeep(context, application)
+  startUpkeep(context, application, () => stores.history.applyDays(log.database))
   observeApplication(context, stores, media)
   rooms.resume()
   await media?.start(context, rooms.onSeen)
@@ -86,7 +86,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, language, lifetimes, retention, janus } = config.application
+  const { idsAs, language, lifetimes, retention, historyDays, janus } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -95,6 +95,7 @@ function openLive(
     secret: keys.secret,
     lifetimes,
     retention,
+    historyDays,
     nowMs,
     randomBytes,
     webhookBounds: { ...WEBHOOK_BOUNDS, waitingMax: config.application.webhookWaitingMax },

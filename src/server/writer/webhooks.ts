@@ -2,13 +2,17 @@
 
 import type { WebhookCommand } from '../../../actors/messages.ts'
 import { webhookKind } from '../../../actors/webhook.ts'
-import { sendWebhook } from '../../delivery/webhook.ts'
+import type { WebhookPosts } from '../../api/server-api/deps.ts'
+import { faultOfWebhookUrl } from '../../delivery/operator-url.ts'
+import { newWebhookSecret, sendWebhook } from '../../delivery/webhook.ts'
+import { subjectOf, subjectText } from '../../domain/operators/webhook-event.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { webhookBody } from '../../schema/webhook.ts'
 import { endpointName } from '../../store/operators/webhook-endpoints.ts'
 import { WebhookQueue } from '../../store/operators/webhook-queue.ts'
 import type { Stores } from '../application-stores.ts'
 import type { WritingProcess } from '../process/process.ts'
+import type { WriterServing } from './writes.ts'
 
 /** Also has the endpoint of the settings be as they say. */
 export async function startWebhooks(
@@ -19,8 +23,9 @@ export async function startWebhooks(
   const webhookOf = system.define<WebhookCommand>(
     webhookKind({
       queueOf: endpointId => new WebhookQueue(database, webhooks, endpointId),
-      send({ url, secrets }, webhook) {
-        const body = webhookBody(webhook)
+      send({ url, secrets }, seq, webhook) {
+        const subject = subjectText(subjectOf(webhook.event))
+        const body = webhookBody({ ...webhook, seq, subject })
         return sendWebhook({ url, secrets, webhookId: webhook.webhookId, body }, world.nowMs())
       },
       onTried(endpointId, outcome) {
@@ -59,4 +64,21 @@ export async function startWebhooks(
   await database.change(change => webhooks.endpoints.settle(change, config.application.webhook))
   const endpoints = database.view(view => webhooks.endpoints.all(view))
   for (const { endpointId } of endpoints) webhookOf(`${endpointId}`).tell({ kind: 'wake' })
+}
+
+/** Tests of endpoints, and what their making needs of the outside. */
+export function webhookPostsOf({
+  nowMs,
+  randomBytes,
+}: Pick<WriterServing, 'nowMs' | 'randomBytes'>): WebhookPosts {
+  return {
+    faultOf: faultOfWebhookUrl,
+    newSecret: () => newWebhookSecret(randomBytes),
+    async send({ url, secrets }, body) {
+      const webhookId = `evt_${Buffer.from(randomBytes(16)).toString('base64url')}`
+      const outcome = await sendWebhook({ url, secrets, webhookId, body }, nowMs())
+      if (outcome.kind === 'sent') return undefined
+      return outcome.kind === 'gone' ? 'http-410' : outcome.reason
+    },
+  }
 }

@@ -51,6 +51,7 @@ import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
 import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
+import { webhookPostsOf } from './webhooks.ts'
 
 export interface WriterServing extends Serving {
   readonly stores: Stores
@@ -106,15 +107,16 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs, operateRoom } = serving
-  const { serverKeys, auditLog, serverUsers, circles } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
     serverRoutes: serverRoutes(SERVER_OPERATIONS, {
+      ...stores,
       ...deps,
-      ...{ serverKeys, auditLog, serverUsers, circles, operateRoom },
+      operateRoom,
+      webhookPosts: webhookPostsOf(serving),
     }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),

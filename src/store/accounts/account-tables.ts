@@ -153,9 +153,9 @@ export const LOGIN_METHOD_OWNERS = rowTable('login-method-owners', { identifier:
 const TOKEN_USE = object({ attempt: optional(bytes(32)), sealedOutcome: optional(sealed) })
 
 export const IDENTITY_TOKENS = rowTable('identity-tokens', { token: HASH }, TOKEN_USE, {
-  holds: 'that an ID token was used, and what came of it',
+  holds: 'that an ID token or a sign-in token was used, and what came of it',
   ending: { kind: EXPIRY.identityToken },
-  remedy: 'an ID token may be accepted twice until it expires',
+  remedy: 'a token may be accepted twice until it expires',
 })
 
 export const PASSKEY_CHALLENGES = rowTable('passkey-challenges', { challenge: HASH }, oneOf(0), {
@@ -224,7 +224,7 @@ export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
 const WAITING_ADDRESS = object(ADDRESS)
 const WAITING_SIGN_IN = object({
   userId: id<UserId>(),
-  address: WAITING_ADDRESS,
+  address: optional(WAITING_ADDRESS),
   displayName: text,
   language: text,
   userAgent: text,
@@ -275,7 +275,7 @@ export const REFUSED_SIGN_INS = rowTable(
   { identifier: HASH },
   object({ userId: id<UserId>(), refusedAtMs: count }),
   {
-    holds: 'that the owner of an address refused a sign-in by it',
+    holds: 'that the owner of an address, or of an account, refused a sign-in by it',
     ending: { kind: EXPIRY.refusedSignIn },
     remedy: 'signing in by the address waits once more, and is asked about',
   },

@@ -135,8 +135,8 @@ function calleeFacts(
     displayName: account.displayName,
     caller: { isContact: isKnown, ...(link?.alias !== undefined && { alias: link.alias }) },
     mayBeCalled: isInvited && contacts.blockedAtMs(view, callerId, userId) === undefined,
-    // A suspended callee is not to hear of it, and the caller sees a user who can't be reached.
-    isWithheld: blockedAtMs !== undefined || account.suspension !== undefined,
+    isWithheld: blockedAtMs !== undefined,
+    isSuspended: account.suspension !== undefined,
     deviceIds: shown.map(({ deviceId }) => deviceId).filter(id => deviceList?.deviceIds.includes(id) ?? true),
     ...(deviceList && { deviceList: { seq: deviceList.seq, deviceIds: deviceList.deviceIds } }),
   }

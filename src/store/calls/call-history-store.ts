@@ -1,19 +1,19 @@
 /**
- * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for 90 days. How many missed
- * ones they have not looked at is kept as a figure, since every badge asks for it.
+ * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for `CALLSIGN_HISTORY_DAYS`. How many
+ * missed ones they have not looked at is kept as a figure, since every badge asks for it. A row names people by their ids
+ * alone, so a person who is erased leaves no name in the history of others.
  */
 
 import { decode, encode } from 'msgpackr'
 import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
-import type { PersonName } from '../../domain/calls/call-notice.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { lastOf } from '../../last-of.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import type { Change, View } from '../engine/store.ts'
+import type { Change, Store, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
-import { CALL_HISTORY, FIGURES, type Figures, type StoredHistoryRow } from './call-tables.ts'
+import { CALL_HISTORY, FIGURES, type Figures, HISTORY_DAYS, type StoredHistoryRow } from './call-tables.ts'
 
 /** A place in the list. Its row may be gone. */
 export interface CallHistoryPlace {
@@ -28,19 +28,24 @@ interface Replacement {
   readonly after: CallHistoryRow | undefined
 }
 
-type CallHistoryStoreDeps = Pick<StoreDeps, 'database' | 'expiries'>
+type CallHistoryStoreDeps = Pick<StoreDeps, 'database' | 'expiries'> & {
+  /** How long a row is kept; 0: none is written. */
+  readonly historyDays: number
+}
 
 export class CallHistoryStore {
   readonly #deps: CallHistoryStoreDeps
   readonly #figures: RowCache<Figures, Figures>
+  readonly #days: number
 
   constructor(deps: CallHistoryStoreDeps) {
     this.#deps = deps
+    this.#days = deps.historyDays
     this.#figures = new RowCache(deps.database, FIGURES, figures => figures ?? NO_ROWS, FIGURES_KEPT_MAX)
     deps.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
   }
 
-  /** Calls of the last 90 days, newest first, at most `limit`; only those behind `after`, if it is given. */
+  /** Calls of the days that are kept, newest first, at most `limit`; only those behind `after`, if it is given. */
   list(
     view: View,
     userId: UserId,
@@ -48,7 +53,7 @@ export class CallHistoryStore {
     nowMs: number,
   ): CallHistoryRow[] {
     const start = after === undefined ? keyBehind(idsKey(userId)) : rowKey(userId, after)
-    const end = rowKey(userId, { atMs: nowMs - KEPT_MS, id: ID_MAX })
+    const end = rowKey(userId, { atMs: nowMs - this.#keptMs, id: ID_MAX })
     // Read backwards, the start belongs to the range: it may be the row itself, and one more makes up for it.
     const rows = [...view.range(CALL_HISTORY, { start, end, reverse: true, limit: limit + 1 })]
     const behind = rows.filter(({ value }) => value.callId !== after?.id)
@@ -72,11 +77,12 @@ export class CallHistoryStore {
    * comes back when something else becomes of it.
    */
   put(change: Change, userId: UserId, row: CallHistoryRow): void {
+    if (this.#days === 0) return
     const key = rowKey(userId, placeOf(row))
     const figures = this.#figuresOf(change, userId)
     const known = figures.count === 0 ? undefined : change.get(CALL_HISTORY, key)
     // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
-    const before = known ?? this.#replacedFor(change, userId, row, figures)
+    const before = known ?? (figures.count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0])
     this.#change(change, userId, { before, after: row }, figures)
   }
 
@@ -105,32 +111,64 @@ export class CallHistoryStore {
     if (missed > 0) change.happened({ kind: 'badge-changed', userId })
   }
 
-  /** Removes the user's own rows; other people's rows keep the name that they knew. */
+  /** Removes the user's own rows; other people's rows keep the user's id. */
   eraseOf(change: Change, userId: UserId): void {
-    const range = rangeOf(idsKey(userId))
-    for (const table of [CALL_HISTORY, FIGURES] as const) {
-      for (const key of [...change.keys(table, range)]) change.remove(table, key)
-    }
+    const figures = this.#figuresOf(change, userId)
+    for (const key of [...change.keys(CALL_HISTORY, rangeOf(idsKey(userId)))])
+      change.remove(CALL_HISTORY, key)
+    if (figures.count > 0) this.#end(change, idsKey(userId), figures.endsAtMs)
   }
 
-  /** The oldest row, where a new one takes its place. */
-  #replacedFor(
-    change: Change,
-    userId: UserId,
-    { createdAtMs }: CallHistoryRow,
-    { count }: Figures,
-  ): StoredHistoryRow | undefined {
-    // One ending for each user, when the oldest row ends: a row deleted earlier leaves none behind.
-    if (count === 0)
-      this.#deps.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
-    return count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0]
+  /**
+   * Gives rows that an earlier setting kept for longer the ending of the present one, so that the next sweep ends those
+   * whose time has passed. Does nothing where the setting is the last one's. A crash before its end begins it anew.
+   */
+  async applyDays(database: Store): Promise<void> {
+    const lastDays = database.view(view => view.get(HISTORY_DAYS, DAYS_KEY))
+    if (lastDays === this.#days) return
+    if (lastDays !== undefined && lastDays > this.#days) {
+      let after: Uint8Array | undefined = FIRST_KEY
+      while (after !== undefined) {
+        const start: Uint8Array = after
+        after = await database.change(change => this.#endEarlier(change, start))
+      }
+    }
+    await database.change(change => change.put(HISTORY_DAYS, DAYS_KEY, this.#days))
+  }
+
+  /** Goes on with a bounded number of users from a key of the figures; returns the key to go on from. */
+  #endEarlier(change: Change, start: Uint8Array): Uint8Array | undefined {
+    const users = [...change.range(FIGURES, { start, limit: USERS_AT_ONCE })]
+    for (const { key, value } of users) {
+      const oldest = this.#oldest(change, userInKey(key), 1)[0]
+      const endsAtMs = oldest && this.#endOf(oldest)
+      if (endsAtMs === undefined || endsAtMs >= value.endsAtMs) continue
+      this.#deps.expiries.remove(change, EXPIRY.callHistory, value.endsAtMs, key)
+      this.#deps.expiries.add(change, EXPIRY.callHistory, endsAtMs, key)
+      change.put(FIGURES, key, { ...value, endsAtMs })
+    }
+    const last = users.at(-1)
+    return last === undefined || users.length < USERS_AT_ONCE ? undefined : keyBehind(last.key)
+  }
+
+  get #keptMs(): number {
+    return this.#days * DAY_MS
+  }
+
+  #endOf({ createdAtMs }: Pick<CallHistoryRow, 'createdAtMs'>): number {
+    return createdAtMs + this.#keptMs
   }
 
   /** Removes expired rows; returns when the next one expires. */
   #expire(change: Change, userId: UserId): number | undefined {
+    // An ending that failed before and is tried again; the rows that it was for are gone, and later ones have another.
+    if (this.#figuresOf(change, userId).endsAtMs > change.nowMs) return undefined
     for (const row of this.#oldest(change, userId, ROWS_MAX)) {
-      const endsAtMs = row.createdAtMs + KEPT_MS
-      if (change.nowMs < endsAtMs) return endsAtMs
+      const endsAtMs = this.#endOf(row)
+      if (change.nowMs < endsAtMs) {
+        change.put(FIGURES, idsKey(userId), { ...this.#figuresOf(change, userId), endsAtMs })
+        return endsAtMs
+      }
       this.#change(change, userId, { before: row, after: undefined })
     }
     return undefined
@@ -155,16 +193,28 @@ export class CallHistoryStore {
     change: Change,
     userId: UserId,
     { before, after }: Replacement,
-    { count, missed }: Figures,
+    { count, missed, endsAtMs }: Figures,
   ): void {
     const more = Number(after !== undefined) - Number(before !== undefined)
     const moreMissed = countOfMissed(after) - countOfMissed(before)
     const key = idsKey(userId)
-    if (count + more === 0) change.remove(FIGURES, key)
+    if (count + more === 0) this.#end(change, key, endsAtMs)
+    else if (count === 0) this.#begin(change, key, this.#endOf(after!), moreMissed)
     else if (more !== 0 || moreMissed !== 0) {
-      change.put(FIGURES, key, { count: count + more, missed: missed + moreMissed })
+      change.put(FIGURES, key, { count: count + more, missed: missed + moreMissed, endsAtMs })
     }
     if (moreMissed !== 0) change.happened({ kind: 'badge-changed', userId })
+  }
+
+  /** One ending for each user, when the oldest row ends. */
+  #begin(change: Change, key: Uint8Array, endsAtMs: number, missed: number): void {
+    change.put(FIGURES, key, { count: 1, missed, endsAtMs })
+    this.#deps.expiries.add(change, EXPIRY.callHistory, endsAtMs, key)
+  }
+
+  #end(change: Change, key: Uint8Array, endsAtMs: number): void {
+    change.remove(FIGURES, key)
+    this.#deps.expiries.remove(change, EXPIRY.callHistory, endsAtMs, key)
   }
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */
@@ -195,7 +245,7 @@ export class CallHistoryStore {
   }
 }
 
-const packPeople = lastOf((people: readonly PersonName[]) => encode(people))
+const packPeople = lastOf((people: readonly UserId[]) => encode(people))
 
 /** In the order of its shape. */
 function storedRow(row: CallHistoryRow): StoredHistoryRow {
@@ -234,11 +284,15 @@ function callInKey(key: Uint8Array): bigint {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(CALL_AT)
 }
 
-const NO_ROWS: Figures = { count: 0, missed: 0 }
+const NO_ROWS: Figures = { count: 0, missed: 0, endsAtMs: 0 }
 /** In a key, behind user and time. */
 const CALL_AT = 14
 /** Contract 4.6. */
 const ROWS_MAX = 1_000
-const KEPT_MS = 90 * 86_400_000
+const DAY_MS = 86_400_000
+const DAYS_KEY = 'days'
+const FIRST_KEY = new Uint8Array(8)
+/** Looked at in one change: a few milliseconds. */
+const USERS_AT_ONCE = 500
 const ID_MAX = 2n ** 64n - 1n
 const FIGURES_KEPT_MAX = 8_192

@@ -6,7 +6,7 @@ import { EXPIRY } from '../engine/expiries.ts'
 import { ID, TIME, untold } from '../engine/key-parts.ts'
 import { idsKey, timeBytes, userInKey } from '../engine/keys.ts'
 import { bytes, count, flag, id, maybe, object, oneOf, type RowOf, sealed } from '../engine/row-form.ts'
-import { rowTable } from '../engine/table.ts'
+import { rowTable, textKeyTable } from '../engine/table.ts'
 
 export const CALLS = rowTable('calls', { call: ID }, sealed, {
   holds: 'a live call, sealed',
@@ -28,7 +28,7 @@ export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, 
   remedy: 'the operator’s list misses a call for a day; there is nothing to do',
 })
 
-/** As it is stored: its people packed, once for all rows of a call. */
+/** As it is stored: its people's ids packed, once for all rows of a call. */
 export type StoredHistoryRow = RowOf<typeof HISTORY_ROW>
 const HISTORY_ROW = object({
   callId: id<CallId>(),
@@ -61,14 +61,19 @@ export const CALL_HISTORY = rowTable('call-history', BY_CALL, HISTORY_ROW, {
   remedy: 'have the user delete the call, or all calls, from the history',
 })
 
-/** The counts of a user's rows. */
+/** The counts of a user's rows, and when the oldest ends: the time of the one ending in `expiries` that counts. */
 export type Figures = RowOf<typeof FIGURES_ROW>
-const FIGURES_ROW = object({ count, missed: count })
+const FIGURES_ROW = object({ count, missed: count, endsAtMs: count })
 
 export const FIGURES = rowTable('call-history-figures', { user: ID }, FIGURES_ROW, {
-  holds: 'how many calls the user remembers, and has missed',
+  holds: 'how many calls the user remembers, and has missed, and when the oldest ends',
   shapes: [FIGURES_ROW.shape()],
   ending: { kind: EXPIRY.callHistory },
   relations: [OF_A_USER],
   remedy: 'the badge is wrong: have the user delete all calls from the history',
+})
+
+export const HISTORY_DAYS = textKeyTable('call-history-days', '`days`', count, {
+  holds: 'for how many days the rows of `call-history` were last kept',
+  remedy: 'calls may be remembered for longer than CALLSIGN_HISTORY_DAYS: restart the server',
 })

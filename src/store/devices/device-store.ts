@@ -64,6 +64,13 @@ export class DeviceStore {
       .sort((one, other) => (one.deviceId < other.deviceId ? -1 : 1))
   }
 
+  /** Removed devices of the user, by id; only those behind `after`, if it is given. */
+  removedDevicesOf(view: View, userId: UserId, limit: number, after?: DeviceId): Device[] {
+    const start = after === undefined ? idsKey(userId) : idsKey(userId, after + 1n)
+    const range = { ...rangeOf(idsKey(userId)), start, limit }
+    return [...view.range(DEVICES_REMOVED, range)].map(({ value }) => value)
+  }
+
   countActive(view: View, userId: UserId): number {
     return this.#activeCounts.of(userId, () => view.count(DEVICES, rangeOf(idsKey(userId))))
   }

@@ -106,7 +106,6 @@ export const EXPIRY = {
   suspension: 21,
   report: 22,
   audit: 23,
-  signInToken: 24,
   deadWebhook: 25,
   serverKey: 26,
   erasedUser: 27,

@@ -36,5 +36,5 @@ function isClosed(path: string): boolean {
 }
 
 /** Names that the server and `restore` put into the data folder. */
-const OWN = new Set(['store', 'lock', 'restored.json', 'reset', 'development-keys.env'])
+const OWN = new Set(['store', 'lock', 'restored.json', 'reset', 'compact', 'development-keys.env'])
 const NOT_OURS = new Set<unknown>(['EPERM', 'EROFS'])

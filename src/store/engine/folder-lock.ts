@@ -53,8 +53,12 @@ export function lockFolder(folder: string, onWait: (sentence: string) => void = 
 }
 
 /** Runs `act` while no other process uses the data directory. Throws `STORE_UNAVAILABLE` where one does. */
-export async function withFolderLock(folder: string, act: () => Promise<void>): Promise<void> {
-  const lock = lockFolder(folder)
+export async function withFolderLock(
+  folder: string,
+  act: () => Promise<void>,
+  onWait?: (sentence: string) => void,
+): Promise<void> {
+  const lock = lockFolder(folder, onWait)
   try {
     await act()
   } finally {

@@ -6,7 +6,7 @@ import { bufferOf } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
 import type { OpenTables } from './open-tables.ts'
 import { count, flag, object, type RowOf } from './row-form.ts'
-import { textKeyTable } from './table.ts'
+import { DESCRIBED_TABLES, type Key, textKeyTable } from './table.ts'
 
 /** How far a copy of a ledger has come. */
 export type CopyState = RowOf<typeof COPY_STATE_ROW>
@@ -24,13 +24,19 @@ export const COPY_STATE = textKeyTable('copy-state', '`state`', COPY_STATE_ROW, 
 })
 export const STATE_KEY = 'state'
 
+/** The rows of a table as LMDB has them, under keys of the table's own kind. */
+interface WrittenTable {
+  readonly rows: LmdbTable<Uint8Array, Key>
+  readonly keyOf: (key: Uint8Array) => Key
+}
+
 export class LedgerCopy {
   /** Whether writes may be in the kernel's memory alone. */
   isUnsynced = false
   readonly #environment: RootDatabase
   readonly #tables: OpenTables
-  /** Those that were written so far: their rows as LMDB has them. */
-  readonly #written = new Map<string, LmdbTable<Uint8Array, Uint8Array>>()
+  /** Those that were written so far. */
+  readonly #written = new Map<string, WrittenTable>()
 
   constructor(environment: RootDatabase, tables: OpenTables) {
     this.#environment = environment
@@ -49,13 +55,14 @@ export class LedgerCopy {
   async write(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
     const tables = this.#written
     // A table can't be opened within the transaction.
-    for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#tables.raw(table))
+    for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#open(table))
     const states = this.#states
     let fault: unknown
     const writeAll = () => {
       for (const { table, key, value } of rows) {
-        if (value === undefined) tables.get(table)!.remove(key)
-        else tables.get(table)!.put(key, bufferOf(value))
+        const { rows, keyOf } = tables.get(table)!
+        if (value === undefined) rows.remove(keyOf(key))
+        else rows.put(keyOf(key), bufferOf(value))
       }
       states.put(STATE_KEY, state)
     }
@@ -75,6 +82,17 @@ export class LedgerCopy {
     )
     await writing(transaction)
     if (fault !== undefined) throw fault
+  }
+
+  /**
+   * lmdb-js compares text keys four octets at a time and reads beyond shorter ones, which it therefore pads with zeros. It pads
+   * no key of octets, and would put those in a wrong order into a table that is open under texts.
+   */
+  #open(name: string): WrittenTable {
+    const isText = DESCRIBED_TABLES.find(table => table.name === name)?.keys === 'text'
+    return isText
+      ? { rows: this.#tables.raw(name, 'text'), keyOf: key => bufferOf(key).toString() }
+      : { rows: this.#tables.raw(name), keyOf: bufferOf }
   }
 
   /** Opened late: a damaged store that is opened for reading could end the process. */

@@ -10,6 +10,8 @@ import { SignalError } from '../../errors.ts'
 
 export interface PageWalk {
   readonly pages: number
+  /** Rows of all tables that were walked. */
+  readonly rows: number
   /** Whether all of it was walked. */
   readonly isWhole: boolean
 }
@@ -22,6 +24,24 @@ export function walkPages(path: string, mayGoOn = () => true): PageWalk {
   const descriptor = openSync(path, 'r')
   try {
     return new Walk(descriptor, path, mayGoOn).run()
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** How much of a store is in use. */
+export interface StoreSpace {
+  readonly pages: number
+  readonly freePages: number
+  /** The last transaction's. */
+  readonly transaction: number
+}
+
+/** Reads the list of free pages alone. Throws as `walkPages`. */
+export function readSpace(path: string): StoreSpace {
+  const descriptor = openSync(path, 'r')
+  try {
+    return new Walk(descriptor, path, () => true).space()
   } finally {
     closeSync(descriptor)
   }
@@ -59,7 +79,9 @@ class Walk {
   readonly #free: Tree
   readonly #main: Tree
   readonly #tables: Tree[] = []
+  readonly #transaction: number
   #pages = 0
+  #freePages = 0
   #hasTime = true
 
   constructor(descriptor: number, path: string, mayGoOn: () => boolean) {
@@ -71,6 +93,7 @@ class Walk {
     this.#free = treeAt(meta, FREE_TREE_AT, 'the list of free pages')
     this.#main = treeAt(meta, MAIN_TREE_AT, 'the list of tables')
     this.#lastPage = numberAt(meta, LAST_PAGE_AT)
+    this.#transaction = numberAt(meta, TRANSACTION_AT)
     this.#filePages = Math.floor(fstatSync(descriptor).size / this.#pageBytes)
     if (this.#lastPage >= PAGES_MAX) throw this.#damaged(0, 'it names a last page that no store has')
     this.#seen = new Uint8Array(Math.ceil((this.#lastPage + 1) / 8))
@@ -82,7 +105,13 @@ class Walk {
     // The small ones first, so that a walk that is cut short has most of them.
     const sizeOf = ({ branches, leaves, overflows }: Tree) => branches + leaves + overflows
     for (const tree of this.#tables.sort((a, b) => sizeOf(a) - sizeOf(b))) this.#walkTree(tree, 'rows')
-    return { pages: this.#pages, isWhole: this.#hasTime }
+    const rows = this.#tables.reduce((sum, { entries }) => sum + entries, 0)
+    return { pages: this.#pages, rows, isWhole: this.#hasTime }
+  }
+
+  space(): StoreSpace {
+    this.#walkTree(this.#free, 'free')
+    return { pages: this.#lastPage + 1, freePages: this.#freePages, transaction: this.#transaction }
   }
 
   /** Read again until both are the same twice: a server may be writing one of them. */
@@ -234,6 +263,7 @@ class Walk {
         throw this.#damaged(number, 'it lists a free page that the store does not have')
       }
       for (let page = Number(first); page < Number(first + pages); page++) this.#note(page, 'the free pages')
+      this.#freePages += Number(pages)
     }
   }
 

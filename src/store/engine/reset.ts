@@ -30,4 +30,4 @@ function markerIn(dataFolder: string): string {
   return join(dataFolder, 'reset')
 }
 
-const HELD = ['store', 'restored.json', 'development-keys.env']
+const HELD = ['store', 'compact', 'restored.json', 'development-keys.env']

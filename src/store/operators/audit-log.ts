@@ -1,7 +1,7 @@
 /** The record of every change that was asked for by the server API, written in the same change as what it tells of. */
 
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
-import { timeBytes } from '../engine/keys.ts'
+import { indexKey, keyBehind, timeBytes } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
 import { AUDIT, type AuditRow } from './operator-tables.ts'
 
@@ -21,19 +21,11 @@ export interface AuditRange {
 
 export class AuditLog {
   readonly #expiries: Expiries
-  readonly #randomBytes: (length: number) => Uint8Array
   readonly #keptMs: number
 
   /** Rows are kept for `keptMs`. */
-  constructor(
-    {
-      expiries,
-      randomBytes,
-    }: { readonly expiries: Expiries; readonly randomBytes: (length: number) => Uint8Array },
-    keptMs: number,
-  ) {
+  constructor({ expiries }: { readonly expiries: Expiries }, keptMs: number) {
     this.#expiries = expiries
-    this.#randomBytes = randomBytes
     this.#keptMs = keptMs
     expiries.define(EXPIRY.audit, (change, key) =>
       key.length === OVERDUE.length ? this.#endOverdue(change) : this.#onDue(change, key),
@@ -41,9 +33,16 @@ export class AuditLog {
   }
 
   add(change: Change, row: AuditRow): void {
-    const key = Buffer.concat([timeBytes(change.nowMs), this.#randomBytes(6)])
+    const key = this.#nextKey(change)
     change.put(AUDIT, key, row)
     this.#expiries.add(change, EXPIRY.audit, change.nowMs + this.#keptMs, key)
+  }
+
+  /** Behind the rows of the same millisecond, so that they stay in their order. */
+  #nextKey(change: Change): Uint8Array {
+    const time = timeBytes(change.nowMs)
+    const [last] = change.keys(AUDIT, { start: keyBehind(time), end: time, reverse: true, limit: 1 })
+    return Buffer.concat([time, indexKey(last === undefined ? 0 : countOf(last) + 1)])
   }
 
   /** Newest first. */
@@ -85,6 +84,10 @@ export class AuditLog {
 
 function timeOf(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(0, 6)
+}
+
+function countOf(key: Uint8Array): number {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(6, 6)
 }
 
 const BEHIND_ALL = Buffer.alloc(13, 0xff)

@@ -24,6 +24,7 @@ import {
   statePrefix,
   userPrefix,
 } from './report-tables.ts'
+import type { Webhooks } from './webhook-store.ts'
 
 /** As a user sends it. */
 export type NewReport = Pick<Report, 'reportedId' | 'reason' | 'text' | 'isCallKnown'> & {
@@ -43,13 +44,15 @@ export interface Handling {
   readonly handledBy: string
 }
 
+type Parts = Omit<StoreDeps, 'database'> & { readonly webhooks: Pick<Webhooks, 'add'> }
+
 export class ReportStore {
-  readonly #deps: Omit<StoreDeps, 'database'>
+  readonly #deps: Parts
   readonly #words: Sealed
   readonly #keptMs: number
 
   /** Closed reports are kept for `keptMs`. */
-  constructor(deps: Omit<StoreDeps, 'database'>, keptMs: number) {
+  constructor(deps: Parts, keptMs: number) {
     this.#deps = deps
     this.#words = new Sealed(deps.secrets, deps.randomBytes, 'report')
     this.#keptMs = keptMs
@@ -71,7 +74,10 @@ export class ReportStore {
       createdAtMs: nowMs,
       stateSinceMs: nowMs,
     })
-    this.#deps.expiries.add(change, EXPIRY.report, nowMs + this.#keptMs, idsKey(reportId))
+    const { expiries, webhooks } = this.#deps
+    expiries.add(change, EXPIRY.report, nowMs + this.#keptMs, idsKey(reportId))
+    const { reportedId: userId, reason } = told
+    webhooks.add(change, { kind: 'report.created', reportId: `${reportId}`, userId, callId, reason })
     return reportId
   }
 

@@ -27,13 +27,13 @@ export interface TakenWebhook {
 }
 
 export class WebhookQueue {
-  readonly #store: Store
+  readonly #store: Pick<Store, 'view' | 'change'>
   readonly #webhooks: Webhooks
   readonly #endpointId: bigint
   /** Taken, and still due in the store. */
   readonly #taken = new Set<number>()
 
-  constructor(store: Store, webhooks: Webhooks, endpointId: bigint) {
+  constructor(store: Pick<Store, 'view' | 'change'>, webhooks: Webhooks, endpointId: bigint) {
     this.#store = store
     this.#webhooks = webhooks
     this.#endpointId = endpointId

@@ -7,7 +7,12 @@
  */
 
 import type { UserId } from '../../domain/ids.ts'
-import { subjectOf, usersIn, type WebhookEvent } from '../../domain/operators/webhook-event.ts'
+import {
+  type DeathReason,
+  subjectOf,
+  usersIn,
+  type WebhookEvent,
+} from '../../domain/operators/webhook-event.ts'
 import { USERS } from '../accounts/account-tables.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idInKey, idsKey, indexKey, keyBehind, rangeOf, timeBytes } from '../engine/keys.ts'
@@ -17,7 +22,6 @@ import type { StoreDeps } from '../tables/deps.ts'
 import { SealedValues } from '../tables/sealed-values.ts'
 import { WebhookEndpoints } from './webhook-endpoints.ts'
 import {
-  type DeathReason,
   type EndpointFigures,
   type EventRow,
   WEBHOOK_DEAD,
@@ -37,11 +41,6 @@ export interface StoredWebhook {
   readonly externalIds: readonly (readonly [UserId, string])[]
 }
 
-/** An event with its place among those of an endpoint. */
-export interface NumberedWebhook extends StoredWebhook {
-  readonly seq: number
-}
-
 /** What became of a try. */
 export type WebhookSettlement =
   | { readonly kind: 'sent'; readonly seq: number }
@@ -58,7 +57,7 @@ export interface WebhookBounds {
   readonly deadMax: number
 }
 
-export interface WebhooksDeps extends Pick<StoreDeps, 'expiries' | 'secrets' | 'randomBytes'> {
+interface Given extends Pick<StoreDeps, 'expiries' | 'secrets' | 'randomBytes'> {
   readonly database: Pick<ReadStore, 'watch'>
   readonly webhookBounds?: WebhookBounds | undefined
 }
@@ -71,7 +70,7 @@ export class Webhooks {
   readonly #figures: RowCache<EndpointFigures, EndpointFigures>
   readonly #bounds: WebhookBounds
 
-  constructor(deps: WebhooksDeps) {
+  constructor(deps: Given) {
     const { database, expiries, secrets, randomBytes, webhookBounds = WEBHOOK_BOUNDS } = deps
     this.endpoints = new WebhookEndpoints(deps)
     this.sealed = new SealedValues(secrets, randomBytes, 'webhook')
@@ -153,7 +152,7 @@ export class Webhooks {
     const range = {
       ...rangeOf(idsKey(endpointId)),
       start: eventKey(endpointId, fromSeq),
-      limit: LOOKED_AT_ONCE,
+      limit: RETRIED_AT_ONCE,
     }
     const rows = [...change.range(WEBHOOK_DEAD, range)]
     let count = 0
@@ -170,7 +169,7 @@ export class Webhooks {
       count++
     }
     if (count > 0) change.happened({ kind: 'webhook-news', endpointId })
-    return { count, nextSeq: rows.length < LOOKED_AT_ONCE ? undefined : seqIn(rows.at(-1)!.key) + 1 }
+    return { count, nextSeq: rows.length < RETRIED_AT_ONCE ? undefined : seqIn(rows.at(-1)!.key) + 1 }
   }
 
   /** Removes some of the events of an endpoint that is deleted, in the end the endpoint too. True when nothing is left. */
@@ -391,6 +390,8 @@ export const WEBHOOK_BOUNDS: WebhookBounds = {
 }
 /** The row's other members, and the keys of its three rows. */
 const KEYS_BYTES = 128
+/** Rows that an operator's request has wait again. */
+const RETRIED_AT_ONCE = 1_000
 /** Rows of one change. */
 const LOOKED_AT_ONCE = 256
 /** After the bound was lowered, a change kills some of what is beyond it. */

@@ -1,6 +1,6 @@
 /** Tables of webhooks: endpoints, and the events that wait for each of them or that it never took. */
 
-import type { WebhookEventKind } from '../../domain/operators/webhook-event.ts'
+import type { DeathReason, WebhookEventKind } from '../../domain/operators/webhook-event.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { ID, KIND, NUMBER, TIME } from '../engine/key-parts.ts'
 import { timeBytes } from '../engine/keys.ts'
@@ -117,14 +117,11 @@ export const WEBHOOK_SUBJECTS = rowTable(
   },
 )
 
-/** `expired`: not taken for three days; `crowded`: too many waited; `too-large`, `unreadable`: it can't be sent. */
-export type DeathReason = DeadRow['reason']
-export type DeadRow = RowOf<typeof DEAD>
 const DEAD = object({
   sealed,
   tries: count,
   diedAtMs: count,
-  reason: oneOf('expired', 'crowded', 'too-large', 'unreadable'),
+  reason: typed<DeathReason>(oneOf('expired', 'crowded', 'too-large', 'unreadable')),
   subject: bytes(KIND.bytes + ID.bytes),
 })
 

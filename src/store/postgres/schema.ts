@@ -96,4 +96,8 @@ const TABLES = `
   -- Trying to compress what is mostly keys and hashes costs more than it saves.
   alter table callsign.changes alter column body set storage external;
   alter table callsign.rows alter column v set storage external;
+
+  -- ANALYZE would copy some values, and so people's addresses, into pg_statistic, where they outlive their rows.
+  alter table callsign.changes alter column body set statistics 0;
+  alter table callsign.rows alter column v set statistics 0;
 `

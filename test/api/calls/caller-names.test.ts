@@ -96,3 +96,14 @@ t.test('the history has both names, and the own one of now', async t => {
   await name(rooms, ann, bob, 'Bobby')
   t.same(await peers(), [{ userId, displayName: 'Bob', alias: 'Bobby' }])
 })
+
+t.test('the history has no name of a person who was erased', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as [Person, Person]
+  const callId = await rooms.start(bob.phone, [ann])
+  await rooms.ask(callId, { kind: 'end', by: bob.phone })
+  const { accounts, database } = rooms.world
+  await database.change(change => accounts.remove(change, bob.userId))
+  const { body } = await rooms.send('GET /app/api/call/history', { token: ann.phone.token })
+  t.same(body.items[0].peers, [{ userId: String(bob.userId), displayName: '' }])
+})

@@ -52,6 +52,14 @@ t.test('the reported user is told nothing, and finds nothing in an export', asyn
   t.notMatch(exported.text, /secret words|harassment/)
 })
 
+t.test('the operator’s services hear of a report, without its words and who sent it', async t => {
+  const { api, ann, bob } = await pair(t, { rehearses: false })
+  const events: unknown[] = []
+  api.world.webhooks.add = (_, event) => void events.push(event)
+  const { reportId } = (await report(api, ann, bob, { text: 'secret words', callId: 7n })).body
+  t.same(events, [{ kind: 'report.created', reportId, userId: bob.userId, callId: 7n, reason: 'harassment' }])
+})
+
 t.test('the server says whether it knows that both were in the call', async t => {
   const { api, ann, bob } = await pair(t)
   await befriend(api, ann, bob)

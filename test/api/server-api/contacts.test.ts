@@ -29,7 +29,8 @@ async function setUp(t: Test, options?: TestApiOptions) {
       whole.world.database.view(view =>
         whole.stores.auditLog
           .read(view, { sinceMs: 0, limit: 100 })
-          .map(({ operation, target }) => `${operation} ${target}`),
+          .map(({ operation, target }) => `${operation} ${target}`)
+          .reverse(),
       ),
   }
 }

@@ -61,8 +61,8 @@ t.test('what the operator’s command did is on record, in the same change', asy
   await send(`DELETE ${PATH}/${'0'.repeat(12)}`)
   const rows = world.database.view(view => world.auditLog.read(view, { sinceMs: 0, limit: 10 }))
   t.match(rows, [
-    { keyId: 'operator', operation: 'createServerKey', target: `key:${body.id}`, requestId: 'test-request' },
     { keyId: 'operator', operation: 'revokeServerKey', target: `key:${body.id}` },
+    { keyId: 'operator', operation: 'createServerKey', target: `key:${body.id}`, requestId: 'test-request' },
   ])
   t.equal(rows.length, 2, 'a refusal is no change')
 })

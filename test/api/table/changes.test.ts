@@ -9,22 +9,27 @@
 
 import { decode } from 'msgpackr'
 import t from 'tap'
-import type { OutboxCommand } from '../../../actors/messages.ts'
+import type { OutboxCommand, WebhookCommand } from '../../../actors/messages.ts'
 import { outboxKind, type TooLate } from '../../../actors/outbox.ts'
+import { webhookKind } from '../../../actors/webhook.ts'
 import { OPERATIONS } from '../../../src/api/operations.ts'
 import { SERVER_OPERATIONS } from '../../../src/api/server-api/operations.ts'
 import type { OperationForm } from '../../../src/api/table/operation.ts'
 import type { DeliveryOutcome, Skipped } from '../../../src/delivery/outcome.ts'
+import type { WebhookOutcome } from '../../../src/delivery/webhook.ts'
 import type { CallCommand } from '../../../src/domain/calls/call-command.ts'
 import type { DeferredTask } from '../../../src/domain/contacts/deferred-task.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
+import type { WebhookEventKind } from '../../../src/domain/operators/webhook-event.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
+import { WEBHOOK_KINDS } from '../../../src/schema/webhook.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { WebhookQueue } from '../../../src/store/operators/webhook-queue.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
 import type { Send } from '../../support/application.ts'
 import { Authenticator } from '../../support/authenticator.ts'
@@ -95,10 +100,12 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'createUserToken']
+const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'testWebhook', 'createUserToken']
+/** GETs that leave a row of the audit. */
+const AUDITED_READS = ['exportUserByRef']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
-  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
+  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|webhooks|writes))):/
 
 interface Phone {
   readonly email: string
@@ -167,6 +174,28 @@ const outboxOf = system.define<OutboxCommand>(
 )
 world.database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))
 
+// The actors of webhooks; this test is their endpoint.
+
+let webhookOutcome: WebhookOutcome = { kind: 'sent' }
+const webhookKinds = new Set<WebhookEventKind>()
+const webhookOf = system.define<WebhookCommand>(
+  webhookKind({
+    queueOf: endpointId => new WebhookQueue(world.database, stores.webhooks, endpointId),
+    async send(_, __, { event }) {
+      webhookKinds.add(event.kind)
+      return webhookOutcome
+    },
+    onTried: () => undefined,
+    onDied: () => undefined,
+    onNotWritten: error => {
+      throw error
+    },
+  }),
+)
+world.database.subscribe('webhook-news', ({ endpointId }) =>
+  webhookOf(`${endpointId}`).tell({ kind: 'wake' }),
+)
+
 function otpFor(email: string): string {
   const mails = sent.flatMap(message =>
     message.channel === 'mail' && message.to === email && message.letter.kind === 'otp'
@@ -234,7 +263,7 @@ async function askBy(
 }
 
 function isRead({ id, method }: { readonly id: string; readonly method: string }): boolean {
-  return method === 'GET' || READS.includes(id)
+  return (method === 'GET' && !AUDITED_READS.includes(id)) || READS.includes(id)
 }
 
 // People, each with a device.
@@ -322,6 +351,13 @@ let bob: Phone
 let cid: Phone
 let dan: Phone
 let eve: Phone
+
+/** Hears of all that follows, so that every event of it is written, sent and settled in these changes. */
+let webhookId: string
+t.test('the server API: an endpoint of webhooks', async () => {
+  webhookId = (await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })).id
+  await askServer('rotateWebhookSecret', { params: [webhookId] })
+})
 
 t.test('accounts, devices and contacts', async () => {
   ;[ann, bob, cid] = [await newPhone('ann'), await newPhone('bob'), await newPhone('cid')]
@@ -649,6 +685,50 @@ t.test('the server API: keys', async () => {
   await askServer('revokeServerKey', { params: [id] })
 })
 
+t.test('the server API: users', async () => {
+  const [nina, otto] = [await newPhone('nina'), await newPhone('otto')]
+  await befriend(nina, otto)
+  await startCall(nina, otto)
+  const body = { displayName: 'Olga', email: 'olga@example.org', phone: '+84912345679' }
+  await askServer('putUser', { params: ['ext:olga'], body })
+  await askServer('putUser', { params: ['ext:olga'], body: { displayName: 'Olga Lee', phone: '' } })
+  for (const id of ['listUsers', 'listUserChanges']) await askServer(id)
+  for (const id of ['getUser', 'listUserSessions', 'listUserDevices', 'listUserCalls'])
+    await askServer(id, { params: [`id:${nina.userId}`] })
+  const file = Buffer.from('{"ref":"ext:olga","reachable":"all"}\nnothing\n{"ref":"ext:pia"}\n')
+  await askServer('importUsers', { body: file, headers: { 'content-type': 'application/x-ndjson' } })
+  await askServer('signOutUser', { params: [`id:${nina.userId}`] })
+  await askServer('deleteUser', { params: [`id:${nina.userId}`] })
+  await askServer('deleteUser', { params: ['ext:olga'], query: '?now=true' })
+})
+
+t.test('the server API: an export', async () => {
+  const { userId } = await signIn('ned@example.org')
+  await askServer('exportUserByRef', { params: [`id:${userId}`] })
+})
+
+t.test('the server API: webhooks', async t => {
+  await askServer('listWebhooks')
+  await askServer('testWebhook', { params: [webhookId] })
+  const { id: other } = await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })
+  webhookOutcome = { kind: 'retry', reason: 'http-500' }
+  await newPhone('pat')
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('quin')
+  await askServer('deleteWebhook', { params: [other] })
+  const { items } = await askServer('listDeadWebhooks', { params: [webhookId] })
+  t.ok(items.length > 2)
+  webhookOutcome = { kind: 'sent' }
+  await askServer('retryWebhooks', { params: [webhookId], body: { from: items[0].seq } })
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('rae')
+  webhookOutcome = { kind: 'gone' }
+  await newPhone('sam')
+  t.same((await askServer('listWebhooks')).items[0].state, 'gone')
+  webhookOutcome = { kind: 'sent' }
+  await askServer('retryWebhooks', { params: [webhookId], body: {} })
+})
+
 t.test('endings', async () => {
   for (const days of [1, 8, 90, 400]) {
     world.tick(days * 86_400_000)
@@ -683,6 +763,11 @@ t.test('every place is covered', async t => {
     ...Object.keys(DEFERRED_TASKS).map(kind => `task ${kind}`),
     ...Object.keys(OUTCOMES).map(kind => `outcome ${kind}`),
   ]
+  t.same(
+    WEBHOOK_KINDS.filter(kind => !webhookKinds.has(kind)),
+    [],
+    'each event has been told of',
+  )
   t.same(
     expected.filter(each => !covered.has(each)),
     [],

@@ -67,7 +67,7 @@ t.test('keys are read in any form that operators have them in', async t => {
   t.equal(userTokenKey(userTokenKeyTexts(made)![0]!).jwk.kty, 'OKP')
 })
 
-t.test('what is no key is refused whole', async t => {
+t.test('one text that is no key refuses the whole list', async t => {
   const x25519 = `MC4CAQAwBQYDK2VuBCIEI${one.slice(21)}`
   const ec = execFileSync('openssl', ['genpkey', '-algorithm', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'])
   for (const text of [

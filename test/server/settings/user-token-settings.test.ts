@@ -31,7 +31,7 @@ t.test('keys keep their order, since the first signs', async t => {
   )
 })
 
-t.test('what is no key, or one key twice, is named, and never shown', async t => {
+t.test('a text that is no key, or one key twice, is named, and never shown', async t => {
   const faults = (text: string) => read({ CALLSIGN_TOKEN_KEY: text }).problems
   t.same(faults(`${one},secret`), ['CALLSIGN_TOKEN_KEY is not a list of keys that keygen makes'])
   t.same(faults(`${one},${one}`), ['CALLSIGN_TOKEN_KEY has one key twice'])

@@ -15,12 +15,12 @@ const TABLES = ['call-history', 'call-history-figures', 'expiries']
 
 type House = ReturnType<typeof open>
 
-function open(t: Test, folder = t.testdir()) {
+function open(t: Test, folder = t.testdir(), historyDays = 90) {
   const database = LmdbStore.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries()
   const changes: string[] = []
-  const history = new CallHistoryStore({ database, expiries })
+  const history = new CallHistoryStore({ database, expiries, historyDays })
   const missedOf = (userId: UserId) => database.view(view => history.missedOf(view, userId))
   const list = (
     userId: UserId,
@@ -34,7 +34,8 @@ function open(t: Test, folder = t.testdir()) {
     while ((await expiries.sweep(database, nowMs, 100)) > 0);
   }
   const rowCounts = () => TABLES.map(name => database.rowCount(database.storedRows(name)))
-  return { database, history, changes, sweep, rowCounts, missedOf, list }
+  const close = () => database.close()
+  return { database, history, changes, sweep, rowCounts, missedOf, list, close }
 }
 
 function row(
@@ -48,7 +49,7 @@ function row(
     status,
     isVideo: false,
     isGroup: false,
-    people: [{ userId: BOB, displayName: 'Bob' }],
+    people: [BOB],
     createdAtMs,
     startedAtMs: undefined,
     endedAtMs: createdAtMs + 5,
@@ -183,13 +184,63 @@ t.test('a row is kept for ninety days and not shown longer, whether or not it wa
   t.same(house.rowCounts(), [0, 0, 0], 'and so for what comes later')
 })
 
-t.test('deleted rows leave one ending behind, not one each', async t => {
+t.test('with zero days nothing is written or listed, and rows of before end by the next sweep', async t => {
+  const folder = t.testdir()
+  const before = open(t, folder)
+  await before.history.applyDays(before.database)
+  await put(before, row(1, 1_000, 'missed'))
+  await before.close()
+  const house = open(t, folder, 0)
+  await put(house, row(2, 2_000, 'missed'))
+  t.same(listed(house, 3_000), [])
+  await house.history.applyDays(house.database)
+  await house.sweep(3_000)
+  t.same([house.rowCounts(), house.changes], [[0, 0, 0], ['ann 0']])
+})
+
+t.test('a shorter time ends older rows by the next sweep, of however many users', async t => {
+  const folder = t.testdir()
+  const before = open(t, folder)
+  await before.history.applyDays(before.database)
+  const users = Array.from({ length: 1_201 }, (_, at) => BigInt(at + 1) as UserId)
+  await before.database.change(change => {
+    for (const userId of users) before.history.put(change, userId, row(1, DAY_MS))
+    for (const userId of users) before.history.put(change, userId, row(2, 40 * DAY_MS))
+  })
+  await before.close()
+  const house = open(t, folder, 30)
+  await house.sweep(45 * DAY_MS)
+  t.same(house.rowCounts(), [2_402, 1_201, 1_201], 'as the last setting has it')
+  await house.history.applyDays(house.database)
+  await house.sweep(45 * DAY_MS)
+  t.same(house.rowCounts(), [1_201, 1_201, 1_201])
+  await house.sweep(70 * DAY_MS)
+  t.same(house.rowCounts(), [0, 0, 0])
+})
+
+t.test('a longer time keeps rows that are there for as long', async t => {
+  const folder = t.testdir()
+  const before = open(t, folder, 30)
+  await before.history.applyDays(before.database)
+  await put(before, row(1, 1_000))
+  await before.close()
+  const house = open(t, folder)
+  await house.history.applyDays(house.database)
+  await house.sweep(KEPT_MS)
+  t.same([listed(house, KEPT_MS), house.rowCounts()], [[1], [1, 1, 1]])
+  await house.sweep(1_000 + KEPT_MS)
+  t.same(house.rowCounts(), [0, 0, 0])
+})
+
+t.test('deleted rows leave no ending behind, but for the one of the rows that are left', async t => {
   const house = open(t)
   for (let callId = 1; callId <= 20; callId++) await put(house, row(callId, callId))
   await house.database.change(change => {
     for (let callId = 1n; callId <= 19n; callId++) house.history.remove(change, ANN, callId)
   })
   t.same(house.rowCounts(), [1, 1, 1])
+  await house.database.change(change => house.history.removeAll(change, ANN))
+  t.same(house.rowCounts(), [0, 0, 0])
 })
 
 t.test('nothing remains of an erased user, and no device hears of it', async t => {

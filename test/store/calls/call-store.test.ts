@@ -139,7 +139,7 @@ function missed(createdAtMs: number): CallHistoryRow {
     status: 'missed',
     isVideo: false,
     isGroup: false,
-    people: [{ userId: ANN, displayName: 'Ann' }],
+    people: [ANN],
     createdAtMs,
     startedAtMs: undefined,
     endedAtMs: undefined,

@@ -1,5 +1,6 @@
 /** A store whose changes go into a ledger first: what the ledger has taken is in it, and in every copy, byte for byte. */
 
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
   type ChangeLedger,
@@ -9,6 +10,7 @@ import {
 } from '../../../src/store/engine/change-ledger.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
+import { walkPages } from '../../../src/store/engine/page-walk.ts'
 import type { Change } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { plainBytesTable, plainTable, plainTextKeyTable } from '../../support/plain-tables.ts'
@@ -170,6 +172,26 @@ t.test('a change that the ledger has refused for good ends the store', async t =
     { code: 'STORE_UNAVAILABLE' },
   )
   t.equal(record.changes.length, 1)
+})
+
+t.test('a copy has rows under texts of any length once, and in order', async t => {
+  const { database, folder } = openRecorded(t)
+  const names = ['84', 'all', '1', '380', 'a', 'shown', '84', 'all', '7', '380', '1', 'heads', '49']
+  for (const [at, name] of names.entries()) {
+    const row = { table: TEXTS.name, key: Buffer.from(name), value: Buffer.from([at]) }
+    await database.apply([{ number: at + 1, epoch: 3, rows: [row] }])
+  }
+  const sorted = [...new Set(names)].toSorted()
+  t.same(
+    database.view(view => [...view.keys(TEXTS)]),
+    sorted,
+  )
+  t.same(
+    sorted.map(name => database.view(view => view.get(TEXTS, name))),
+    sorted.map(name => names.lastIndexOf(name)),
+  )
+  await database.close()
+  walkPages(join(folder, 'store', 'data.mdb'))
 })
 
 t.test('a change that writes nothing has no place in the order', async t => {

@@ -21,7 +21,7 @@ function open(t: Test, folder: string, days: number) {
   const secrets = deriveSecrets(Buffer.alloc(32, 7))
   let made = 0
   const randomBytes = (length: number) => Buffer.alloc(length, ++made)
-  const deps = { database, expiries, secrets, randomBytes }
+  const deps = { database, expiries, secrets, randomBytes, webhooks: { add: () => undefined } }
   const [audit, reports] = [new AuditLog(deps, days * DAY_MS), new ReportStore(deps, days * DAY_MS)]
   return {
     database,

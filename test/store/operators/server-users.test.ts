@@ -18,23 +18,25 @@ function openUsers(t: Test) {
   const { accounts, database, serverUsers } = world
   const put = (userId: UserId, members: Partial<User>) =>
     database.change(change => accounts.put(change, userId, { ...USER, ...members }))
-  const find = (text: string) => database.view(view => serverUsers.find(view, readUserRef(text)))
+  const find = (text: string) => {
+    try {
+      return database.view(view => serverUsers.userOf(view, readUserRef(text)))
+    } catch (error) {
+      t.match(error, { code: 'USER_NOT_FOUND' })
+      return undefined
+    }
+  }
   return { ...world, put, find }
 }
 
 t.test('by either id, octet by octet', async t => {
-  const { put, find, database, serverUsers } = openUsers(t)
+  const { put, find } = openUsers(t)
   await put(ANN, { externalId: 'é' })
   await put(BOB, { externalId: 'e\u0301' })
   t.equal(find(`id:${ANN}`), ANN)
   t.equal(find('ext:é'), ANN)
   t.equal(find('ext:e\u0301'), BOB)
-  for (const text of ['ext:É', 'ext:é ', 'id:4294967299', `ext:${ANN}`]) {
-    t.equal(find(text), undefined, text)
-    t.throws(() => database.view(view => serverUsers.userOf(view, readUserRef(text))), {
-      code: 'USER_NOT_FOUND',
-    })
-  }
+  for (const text of ['ext:É', 'ext:é ', 'id:4294967299', `ext:${ANN}`]) t.equal(find(text), undefined, text)
 })
 
 t.test('an external id that changes leaves nothing of the old one, and is never two users’', async t => {
