@@ -28,10 +28,8 @@ import {
   type CallOccurrence,
   type CallRefused,
   type CallReply,
-  type CallRequest,
   type ChangedCall,
   type DeviceCommand,
-  NO_FACTS,
   refused,
 } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../src/domain/calls/call-deadline.ts'
@@ -91,18 +89,6 @@ export function callRoomKind(deps: CallRoomDeps): ActorKind<CallRoomMessage> {
     idleMs: IDLE_MS,
     create: (id, context) => new CallRoom(deps, context, callIdOf(id), lives),
     onGivenUp: id => endGivenUp(deps, callIdOf(id), lives),
-  }
-}
-
-/** Has the rooms of all live calls set their timers, as the process starts. */
-export function resumeCalls(
-  calls: Iterable<Call>,
-  index: Pick<LiveCalls, 'put'>,
-  roomOf: (id: string) => Ref<CallRoomMessage>,
-): void {
-  for (const call of calls) {
-    index.put(call)
-    roomOf(String(call.callId)).tellControl({ kind: 'deadline' })
   }
 }
 
@@ -203,8 +189,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (tooOften !== undefined) return this.#refuse(tooOften, reply)
     if (command.kind === 'device-online') this.#life.unreached.noteReached(command.by.userId)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
-    const facts = WITH_FACTS.has(command.kind) ? this.#deps.facts.read(command, this.#callId) : NO_FACTS
-    const decision = decide(this.#call, timed, facts)
+    const decision = decide(this.#call, timed, this.#deps.facts.read(command, this.#callId))
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
     const refusal = this.#refusalOfEnding(decision) ?? countRings(this.#deps, this.#call, decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
@@ -454,15 +439,6 @@ function callIdOf(id: string): CallId {
 
 const TIMER = 'deadline'
 const UNREACHED_TIMER = 'unreached'
-/** Commands whose decision needs facts outside the call. */
-const WITH_FACTS: ReadonlySet<CallRequest['kind']> = new Set([
-  'start',
-  'invite',
-  'join',
-  'remove',
-  'request-rejoin',
-  'rejoin',
-])
 const ENDING = refused('OVERLOADED', 'a call of theirs to you is just ending')
 const NOTHING_TO_WRITE = Promise.resolve()
 /** As many as a call's people send in a second; further callers must come back later. */

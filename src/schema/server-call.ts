@@ -1,8 +1,7 @@
 /** Wire shapes of calls as the operator sees them: people, states, times and reasons, and never a key. */
 
 import Type, { type Static } from 'typebox'
-import type { Call, Participant } from '../domain/calls/call.ts'
-import type { CallMoment } from '../domain/calls/call-time-line.ts'
+import type { Call, CallMoment, Participant } from '../domain/calls/call.ts'
 import type { UserId } from '../domain/ids.ts'
 import { CallStatusText, EndReasonText, ParticipantStateText } from './call.ts'
 import type { Written } from './json.ts'

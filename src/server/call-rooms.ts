@@ -1,6 +1,6 @@
 /** The assembly of the rooms of calls: their parts, their callers, and the durable changes that they act on. */
 
-import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
+import { type CallRoomDeps, callRoomKind } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'
@@ -97,7 +97,11 @@ export class CallRooms {
   resume(): void {
     const { accounts, calls, database } = this.#stores
     const live = [...calls.live()]
-    resumeCalls(live, this.index, this.of)
+    for (const call of live) {
+      this.index.put(call)
+      // The room sets its timer.
+      this.of(String(call.callId)).tellControl({ kind: 'deadline' })
+    }
     // A crash may have come between a suspension and the end of its user's calls.
     const people = new Set(live.flatMap(({ participants }) => participants.map(({ userId }) => userId)))
     database.view(view => {

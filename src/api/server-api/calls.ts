@@ -63,7 +63,7 @@ export const SERVER_CALLS: readonly ServerOperation<Deps>[] = [
   }),
   serverRead({
     ...CALLS_RULES,
-    id: 'readCall',
+    id: 'getCallOfUsers',
     method: 'GET',
     path: CALL_PATH,
     summary: 'A call with its time line, for 24 hours after its end, too',

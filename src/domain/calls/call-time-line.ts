@@ -4,30 +4,16 @@
  */
 
 import type { UserId } from '../ids.ts'
-import { type Call, isJoined, isOver, isPending, type Participant, participantOf } from './call.ts'
-
-/** A state of a participant, as they come into it, or what else happened to people of the call. */
-export type MomentKind =
-  | Participant['state']
-  | 'started'
-  /** A push provider took a ring for them. */
-  | 'push_taken'
-  /** No device of theirs had a socket or took a push. */
-  | 'unreachable'
-  /** To another device of theirs. */
-  | 'moved'
-  /** The room at the media gateway lets them in, and is gone. */
-  | 'media_ready'
-  | 'media_lost'
-  | 'ended'
-
-export interface CallMoment {
-  readonly atMs: number
-  readonly kind: MomentKind
-  readonly userIds: readonly UserId[]
-  /** The inviter, the host who removed them, the user who ended the call. */
-  readonly byUserId?: UserId
-}
+import {
+  type Call,
+  type CallMoment,
+  isJoined,
+  isOver,
+  isPending,
+  type MomentKind,
+  type Participant,
+  participantOf,
+} from './call.ts'
 
 /** The call with what happened to it; `by` is the user who did it. */
 export function timed(before: Call | undefined, after: Call, nowMs: number, by?: UserId): Call {

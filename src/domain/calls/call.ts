@@ -18,7 +18,6 @@
 
 import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
-import type { CallMoment } from './call-time-line.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 
@@ -86,6 +85,29 @@ export interface Call {
   readonly timeLine: readonly CallMoment[]
   /** When an active call became empty, or had one alone with no callee pending. */
   readonly quiet: Quiet | undefined
+}
+
+/** A state of a participant, as they come into it, or what else happened to people of the call. */
+export type MomentKind =
+  | ParticipantState
+  | 'started'
+  /** A push provider took a ring for them. */
+  | 'push_taken'
+  /** No device of theirs had a socket or took a push. */
+  | 'unreachable'
+  /** To another device of theirs. */
+  | 'moved'
+  /** The room at the media gateway lets them in, and is gone. */
+  | 'media_ready'
+  | 'media_lost'
+  | 'ended'
+
+export interface CallMoment {
+  readonly atMs: number
+  readonly kind: MomentKind
+  readonly userIds: readonly UserId[]
+  /** The inviter, the host who removed them, the user who ended the call. */
+  readonly byUserId?: UserId
 }
 
 export interface Participant {

@@ -36,7 +36,7 @@ const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
   listCircleMembers: 'contacts',
   endCircle: 'contacts',
   listCalls: 'calls',
-  readCall: 'calls',
+  getCallOfUsers: 'calls',
   endCallOfUsers: 'calls',
   removeUserFromCall: 'calls',
   createServerKey: 'operator',
