@@ -33,8 +33,8 @@ ENV NODE_ENV=production \
     CALLSIGN_DATA_DIR=/data
 USER node
 VOLUME ["/data"]
-# Public, gRPC, operators. The last two listen on the container's loopback unless their hosts are set.
-EXPOSE 8080 50051 9090
+# Public, gRPC, operators, server API. All but the first listen on the container's loopback unless their hosts are set.
+EXPOSE 8080 50051 9090 9070
 STOPSIGNAL SIGTERM
 # Alive, not ready: a disk that is full is not mended by a restart.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \

@@ -5,15 +5,24 @@
 
 import { SignalError } from '../src/errors.ts'
 import type { Registration } from '../src/keyserver/registration.ts'
-import type { Actor, ActorKind, Reply } from '../src/runtime/actor.ts'
+import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
 import type { InboxWrites } from '../src/store/messages/inbox-writes.ts'
 import type { ShownRequest } from '../src/transport/http-deps.ts'
 import type { HttpAnswer } from '../src/transport/route.ts'
-import type { ForwardedRequest, FrontDeskMessage } from './messages.ts'
+import { AnswerStreams } from './answer-streams.ts'
+import type { ForwardedAnswer, ForwardedRequest, FrontDeskMessage } from './messages.ts'
+
+/** An answer: whole, or its head and the parts that its body is made of. */
+export interface DeskAnswer {
+  readonly answer: HttpAnswer & { readonly body: string | Uint8Array }
+  readonly parts?: AsyncIterable<Uint8Array>
+}
 
 export interface FrontDeskDeps {
   /** Has the route of this method and path answer. Rejects with a `SignalError` for what the peer may hear of. */
-  readonly answer: (route: string, request: ForwardedRequest) => Promise<HttpAnswer>
+  readonly answer: (route: string, request: ForwardedRequest) => Promise<DeskAnswer>
+  /** Makes a name that no writer has given to a stream before. */
+  readonly newStreamName: () => string
   readonly inbox: InboxWrites
   /** Shown what the front has answered; absent but in development. */
   readonly onServed?: ((requests: readonly ShownRequest[]) => void) | undefined
@@ -30,24 +39,40 @@ export function frontDeskKind(deps: FrontDeskDeps): ActorKind<FrontDeskMessage> 
     kind: 'front-desk',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: () => new FrontDesk(deps),
+    create: (_id, context) => new FrontDesk(deps, context),
   }
 }
 
 class FrontDesk implements Actor<FrontDeskMessage> {
   readonly #deps: FrontDeskDeps
+  readonly #streams: AnswerStreams
 
-  constructor(deps: FrontDeskDeps) {
+  constructor(deps: FrontDeskDeps, context: Context<FrontDeskMessage>) {
     this.#deps = deps
+    const remind = (stream: string, ms: number | undefined) =>
+      ms === undefined
+        ? context.cancelTimer(stream)
+        : context.startTimer(stream, ms, { kind: 'stop-stream', stream })
+    this.#streams = new AnswerStreams(deps.newStreamName, remind, deps.onFault)
+  }
+
+  onStopped(): void {
+    this.#streams.close()
   }
 
   receive(message: FrontDeskMessage): void {
-    const { answer, inbox, onServed, register, catchUp } = this.#deps
+    const { inbox, onServed, register, catchUp } = this.#deps
     switch (message.kind) {
       case 'request': {
         const { route, request, reply } = message
-        return this.#pass(answer(route, request), reply, request.requestId)
+        return this.#pass(this.#answer(route, request), reply, request.requestId)
       }
+      case 'next-part':
+        return this.#pass(this.#streams.next(message.stream), message.reply)
+      case 'stop-stream':
+        return this.#streams.stop(message.stream)
+      case 'front-gone':
+        return this.#streams.stopAll()
       case 'settle':
         return this.#pass(inbox.settle(message.settled, message.sent), message.reply)
       case 'register': {
@@ -63,6 +88,11 @@ class FrontDesk implements Actor<FrontDeskMessage> {
       case 'served':
         return onServed?.(message.requests)
     }
+  }
+
+  async #answer(route: string, request: ForwardedRequest): Promise<ForwardedAnswer> {
+    const { answer, parts } = await this.#deps.answer(route, request)
+    return parts === undefined ? answer : { ...answer, stream: this.#streams.open(parts) }
   }
 
   #pass<Answer>(answer: Promise<unknown>, reply: Reply<Answer>, requestId?: string): void {

@@ -11,6 +11,7 @@
  */
 
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
+import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
@@ -22,6 +23,8 @@ import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
 import type { SentItems, SettledOffsets } from '../src/store/messages/inbox-writes.ts'
 import type { WaitingMessage } from '../src/store/messages/outbox-queue.ts'
+import type { TakenWebhook } from '../src/store/operators/webhook-queue.ts'
+import type { Died } from '../src/store/operators/webhook-store.ts'
 import type { IdempotentRequest } from '../src/store/tables/idempotency-store.ts'
 import type { Connection } from '../src/transport/connection.ts'
 import type { ShownRequest, TlsFiles } from '../src/transport/http-deps.ts'
@@ -42,6 +45,8 @@ export type CallRoomMessage =
   | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
   /** The user deleted the account, which declines every invitation of theirs. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
+  /** The operator suspended the user, whose calls end for them. */
+  | { readonly kind: 'account-suspended'; readonly userId: UserId }
   /** The call's room at the media gateway lets these devices in. */
   | {
       readonly kind: 'media-admitted'
@@ -220,6 +225,20 @@ export type OutboxCommand =
   /** It is time for another try of things of calls. */
   | { readonly kind: 'again'; readonly slot: number }
 
+// Webhooks: one actor for each endpoint.
+
+export type WebhookCommand =
+  /** An event is due, or the endpoint has changed. */
+  | { readonly kind: 'wake' }
+  | { readonly kind: 'outcome'; readonly taken: TakenWebhook; readonly outcome: WebhookOutcome }
+  /** The first so many outcomes are durable; these events died by them. */
+  | { readonly kind: 'written'; readonly count: number; readonly died: readonly Died[] }
+  | { readonly kind: 'not-written'; readonly error: unknown }
+  /** A write has failed, and is to be tried again. */
+  | { readonly kind: 'write-again' }
+  /** Some events of the deleted endpoint are removed. */
+  | { readonly kind: 'purged'; readonly isEmpty: boolean }
+
 // Front desk: at the writer, one for each front.
 
 export type FrontDeskMessage =
@@ -228,8 +247,11 @@ export type FrontDeskMessage =
       readonly kind: 'request'
       readonly route: string
       readonly request: ForwardedRequest
-      readonly reply: Reply<HttpAnswer>
+      readonly reply: Reply<ForwardedAnswer>
     }
+  | StreamMessage
+  /** From the writer itself: the front, or the link to it, is gone. */
+  | { readonly kind: 'front-gone' }
   /** Devices are done with messages, or have sent some to themselves; see `InboxWrites`. */
   | {
       readonly kind: 'settle'
@@ -257,11 +279,21 @@ export type FrontDeskMessage =
   /** In development: the front has answered these. */
   | { readonly kind: 'served'; readonly requests: readonly ShownRequest[] }
 
+/** What a front says of an answer that is made part by part. */
+export type StreamMessage =
+  /** Replies with the next part; undefined when there is no more. */
+  | { readonly kind: 'next-part'; readonly stream: string; readonly reply: Reply<Uint8Array | undefined> }
+  /** No more parts are wanted. */
+  | { readonly kind: 'stop-stream'; readonly stream: string }
+
 /** An `HttpRequest` as data. */
 export type ForwardedRequest = Omit<HttpRequest, 'header'> & {
   /** Those that its route names and that were sent. */
   readonly headers: Readonly<Record<string, string>>
 }
+
+/** An `HttpAnswer` as data. Where it is made part by part its body is empty, and the front reads `stream`. */
+export type ForwardedAnswer = HttpAnswer & { readonly body: string | Uint8Array; readonly stream?: string }
 
 // Front: one in each front process.
 

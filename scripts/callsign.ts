@@ -6,6 +6,8 @@ import { VERSION } from '../src/server/process/version.ts'
 const COMMANDS = new Map([
   ['serve', () => import('../src/main.ts')],
   ['keygen', () => import('./keygen.ts')],
+  ['server-key', () => import('./server-key.ts')],
+  ['webhook', () => import('./webhook.ts')],
   ['backup', () => import('./backup.ts')],
   ['restore', () => import('./restore.ts')],
   ['migrate', () => import('./migrate.ts')],

@@ -141,6 +141,7 @@ export type ApplicationErrorCode =
   | 'CIRCLE_FULL'
   | 'REPORT_NOT_FOUND'
   | 'WEBHOOK_NOT_FOUND'
+  | 'WEBHOOK_LIMIT'
 
 /** Codes of STOMP connections, which only STOMP speaks. */
 export type ConnectionErrorCode =

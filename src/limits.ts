@@ -12,6 +12,12 @@ export const OWN_ID_END = 2n ** 53n
 export const BODY_BYTES_MAX = 16 * 1024
 /** From a request's headers to the end of its body; the largest body takes four seconds at a megabit per second. */
 export const BODY_DEADLINE_MS = 30_000
+/** Answers that are made part by part, at once in one process: with `ANSWER_PART_BYTES_MAX` on its way for each, 8 MB. */
+export const ANSWER_STREAMS_MAX = 128
+/** A part between two processes; a longer one is sent as several. */
+export const ANSWER_PART_BYTES_MAX = 64 * 1024
+/** From a stream's beginning to its end: ten megabytes at 150 kilobits per second. A client that reads nothing for ten seconds is cut off before. */
+export const ANSWER_STREAM_MS_MAX = 10 * 60_000
 /** A path, before it is taken apart: the longest of ours, with its values percent-encoded, has a quarter of it. */
 export const PATH_CHARS_MAX = 1_024
 /** A lookup of the most targets, each 88 base64 characters with its JSON around it, has 7 kB. */

@@ -20,7 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/domain': [],
   'src/log': [],
   'src/runtime': [],
-  'src/schema': ['src/domain:types'],
+  'src/schema': ['src/domain:types', 'src/domain/operators/report.ts', 'src/domain/operators/server-key.ts'],
   'src/delivery': ['src/domain:types', 'src/domain/devices/web-push.ts'],
   'src/identity': [],
   'src/media': ['src/domain'],
@@ -39,6 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/check': ['src/store', 'src/store/engine', 'src/keyserver', 'src/domain', 'src/log'],
   'src/client': ['src/log'],
   'src/app': ['src/client', 'src/log'],
+  'src/backend': [],
   'src/api': [
     'src/schema',
     'src/domain',
@@ -111,7 +112,7 @@ const USERS: Record<string, readonly string[]> = {
   '@parse/node-apn': ['src/delivery'],
   'web-push': ['src/delivery'],
   '@simplewebauthn/server': ['src/identity'],
-  jose: ['src/identity', 'src/delivery'],
+  jose: ['src/backend', 'src/delivery', 'src/identity'],
   'libphonenumber-js': ['src/domain'],
   'lossless-json': ['src/schema'],
   typebox: ['src/schema', 'src/api', 'src/keyserver'],
@@ -135,7 +136,7 @@ const NOT_AT_START = new Set([
   '@simplewebauthn/server/helpers',
 ])
 
-const IS_GENERATED = /_pb\.ts$|^src\/app\/wire\.ts$/
+const IS_GENERATED = /_pb\.ts$|^src\/(?:app|backend)\/wire\.ts$/
 const FILE_LINES_MAX = 450
 /** Lower it with each that goes. There were 129. */
 const BAGS_MAX = 90

@@ -170,6 +170,7 @@ class CallRoom implements Actor<CallRoomMessage> {
         return this.#life.unreached.noteReached(message.userId)
       case 'inviter-blocked':
       case 'account-ended':
+      case 'account-suspended':
       case 'media-lost':
         return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
       case 'media-feeds':

@@ -27,6 +27,7 @@ import { ShareTokenStore } from '../../src/store/contacts/share-token-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import type { Change } from '../../src/store/engine/store.ts'
+import { UserChanges } from '../../src/store/operators/user-changes.ts'
 import { IdLists } from '../../src/store/tables/id-lists.ts'
 import { LogEngine } from './log-engine.ts'
 import { startServer } from './server.ts'
@@ -86,7 +87,7 @@ export class Town {
     this.#log = log
     const { database } = log
     const expiries = new Expiries()
-    this.#accounts = new AccountStore(database)
+    this.#accounts = new AccountStore(database, new UserChanges(expiries))
     this.#devices = new DeviceStore(database)
     this.#sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
     const lists = new IdLists()
@@ -100,6 +101,7 @@ export class Town {
       displayNameOf: () => NAME,
       tell: () => undefined,
       missedCallsOf: () => 0,
+      haveCircle: () => false,
     })
     this.#shareTokens = new ShareTokenStore(expiries, lists, secrets)
     this.#authentication = new Authentication({

@@ -138,6 +138,7 @@ function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
     CALLSIGN_HTTP_PORT: '0',
     CALLSIGN_GRPC_PORT: '0',
     CALLSIGN_ADMIN_PORT: '0',
+    CALLSIGN_SERVER_API_PORT: '0',
     ...(mode === 'development' ? { CALLSIGN_RATE_LIMITS: 'off' } : productionEnvironment(dataFolder)),
   }
 }

@@ -13,6 +13,7 @@ import { checkRunning } from './running.ts'
 import { checkSms } from './sms.ts'
 import { checkTls } from './tls.ts'
 import { checkTurn } from './turn.ts'
+import { checkUserTokens } from './user-tokens.ts'
 import { checkWitnesses } from './witnesses.ts'
 
 export interface DiagnosisOptions extends Omit<Patient, 'config' | 'skews'> {
@@ -83,4 +84,5 @@ const CHECKS: readonly Check[] = [
   checkTurn,
   checkMedia,
   checkProviders,
+  checkUserTokens,
 ]

@@ -8,6 +8,9 @@ import { endWithReader } from './broken-pipe.ts'
 /** Wrong usage: said with the usage text, exit 2. */
 export class UsageError extends Error {}
 
+/** The command could not do what it was asked for, for a reason that its message says whole. */
+export class CommandError extends Error {}
+
 /** The flags as they were given: texts, a list for those that may be repeated, and true for those without a value. */
 export type Flags = Readonly<Record<string, string | readonly string[] | boolean | undefined>>
 
@@ -88,6 +91,7 @@ function readFlags({ flags, operand }: Command): Flags {
 
 function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const isExpected = error instanceof UsageError || error instanceof SignalError || 'syscall' in error
+  const isExpected =
+    [UsageError, CommandError, SignalError].some(kind => error instanceof kind) || 'syscall' in error
   return isExpected ? error.message : (error.stack ?? error.message)
 }

@@ -1,6 +1,6 @@
 /**
- * Packs the SDK for apps, `callsign/app` and `callsign/client`: under the same name as the whole package, so that imports
- * are the same, with the modules, types and sources that they are made of and the two packages they need. Takes the
+ * Packs the SDK, `callsign/app` and `callsign/client` for apps and `callsign/server` for backends: under the same name as the whole package, so that imports
+ * are the same, with the modules, types and sources that they are made of and the packages they need. Takes the
  * folder to put it into, `dist` unless named; prints the file's path.
  */
 
@@ -14,7 +14,7 @@ interface Entry {
   readonly default: string
 }
 
-const DEPENDENCIES = ['@noble/curves', '@noble/hashes']
+const DEPENDENCIES = ['@noble/curves', '@noble/hashes', 'jose']
 
 /** The module and all that it imports within the project, for its types as well; paths from the root. */
 function modulesBehind(entries: readonly string[]): ReadonlySet<string> {

@@ -53,7 +53,9 @@ export interface AsyncApiDocument {
 }
 
 /** The module, formatted. */
-export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument): string {
+export function wireTypes(whole: OpenApiDocument, events: AsyncApiDocument): string {
+  const openApi = withoutOthers(whole)
+  const asyncApi = withoutWebhooks(events)
   const schemas = { ...asyncApi.components.schemas, ...openApi.components.schemas }
   const summaries = new Map(
     Object.values(asyncApi.components.messages).map(({ summary, payload }) => [
@@ -75,8 +77,65 @@ export function wireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument):
     replyForms(openApi),
     idMembers(Object.values(schemas)),
   ].join('\n\n')
+  return formatted(text)
+}
+
+/** The module of `callsign/server`: bodies of the server API and, of AsyncAPI, of webhooks. */
+export function serverWireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument): string {
+  const webhooks = Object.values(asyncApi.channels).filter(({ address }) => address === WEBHOOKS_ADDRESS)
+  const events = webhooks
+    .flatMap(({ messages }) => Object.keys(messages))
+    .map(message => asyncApi.components.messages[message]!)
+  const needed = new Map(Object.entries(openApi.components.schemas))
+  for (const { payload } of events) collect(payload, asyncApi.components.schemas, needed)
+  const names = [...needed.keys()].sort()
+  const texts = [
+    '/** Bodies of the server API and of webhooks. Made by scripts/support/write-wire-types.ts: do not edit. */',
+    ...names.map(name => declaration(name, needed.get(name)!)),
+    `/** Events of webhooks, by \`type\`. */\nexport type WebhookEvent = ${events.map(({ payload }) => nameOf(payload.$ref!)).join(' | ') || '{ readonly type: string }'}`,
+    operations(openApi),
+  ]
+  return formatted(texts.join('\n\n'))
+}
+
+/** Adds the schema and all that it refers to. */
+function collect(
+  { $ref, items, oneOf = [], properties = {}, additionalProperties }: Schema,
+  schemas: Readonly<Record<string, Schema>>,
+  into: Map<string, Schema>,
+): void {
+  if ($ref !== undefined) {
+    const name = nameOf($ref)
+    if (into.has(name)) return
+    into.set(name, schemas[name]!)
+    return collect(schemas[name]!, schemas, into)
+  }
+  const parts = [...oneOf, ...Object.values(properties)]
+  for (const part of [items, additionalProperties]) if (part !== undefined) parts.push(part)
+  for (const part of parts) collect(part, schemas, into)
+}
+
+function formatted(text: string): string {
   const biome = join(ROOT, 'node_modules', '.bin', 'biome')
   return execFileSync(biome, ['format', '--stdin-file-path=wire.ts'], { cwd: ROOT, input: text }).toString()
+}
+
+/** Without what is for the operator's own services, and no app asks. */
+function withoutOthers({ paths, components }: OpenApiDocument): OpenApiDocument {
+  const { GetUserTokenKeysReply: _, ...schemas } = components.schemas
+  const { '/.well-known/jwks.json': __, ...others } = paths
+  return { paths: others, components: { ...components, schemas } }
+}
+
+/** The same of the messages that only the operator's own services get. */
+function withoutWebhooks({ channels, components }: AsyncApiDocument): AsyncApiDocument {
+  const webhooks = Object.values(channels).find(({ address }) => address === WEBHOOKS_ADDRESS)
+  const messages = Object.fromEntries(
+    Object.entries(components.messages).filter(([name]) => !(name in (webhooks?.messages ?? {}))),
+  )
+  const needed = new Map<string, Schema>()
+  for (const { payload } of Object.values(messages)) collect(payload, components.schemas, needed)
+  return { channels, components: { schemas: Object.fromEntries(needed), messages } }
 }
 
 function declaration(name: string, schema: Schema, summary = schema.description): string {
@@ -113,7 +172,7 @@ function operations({ paths }: OpenApiDocument): string {
       return `${commentOf(summary)}\n'${name}': { readonly params: ${paramsOf(operation)}, readonly body: ${body}${isOptional ? ' | undefined' : ''}, readonly reply: ${reply} }`
     }),
   )
-  return `/** Operations by method and path, which begins behind \`/app/api/\` unless it is a whole one. */\nexport interface Operations {\n${members.join('\n')}\n}`
+  return `/** Operations by method and path, which begins behind \`/app/api/\` or \`/server/api/v1/\` unless it is a whole one. */\nexport interface Operations {\n${members.join('\n')}\n}`
 }
 
 /** Undefined for an operation that does not answer in JSON. */
@@ -182,7 +241,7 @@ function replyForms({ paths, components: { schemas } }: OpenApiDocument): string
 }
 
 function nameOfOperation(method: string, path: string): string {
-  return `${method.toUpperCase()} ${path.replace(/^\/app\/api\//, '')}`
+  return `${method.toUpperCase()} ${path.replace(/^\/app\/api\/|^\/server\/api\/v1\//, '')}`
 }
 
 function jsonOf(content: Content): Schema | undefined {
@@ -261,6 +320,9 @@ function idMembers(schemas: readonly Schema[]): string {
   const names = [...ids].sort().map(name => `'${name}'`)
   return `/** Members that are ids, or lists of ids. */\nexport const ID_MEMBERS: ReadonlySet<string> = new Set([${names.join(', ')}])`
 }
+
+/** The channel that stands for the operator's webhooks. */
+const WEBHOOKS_ADDRESS = 'webhooks'
 
 /** The component that a reference names. */
 function nameOf(reference: string): string {

@@ -1,14 +1,22 @@
-/** Writes `src/app/wire.ts` from the documents of a development server; takes its address, else the usual one. */
+/**
+ * Writes `src/app/wire.ts` and `src/backend/wire.ts` from the documents of a development server; takes the addresses of its public
+ * port and of its server API, else the usual ones.
+ */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type AsyncApiDocument, type OpenApiDocument, wireTypes } from './wire-types.ts'
+import { type AsyncApiDocument, type OpenApiDocument, serverWireTypes, wireTypes } from './wire-types.ts'
 
-const server = process.argv[2] ?? 'http://127.0.0.1:8080'
-const [openApi, asyncApi] = await Promise.all([read('openapi'), read('asyncapi')])
-const path = join(import.meta.dirname, '..', '..', '..', 'src', 'app', 'wire.ts')
-writeFileSync(path, wireTypes(openApi as OpenApiDocument, asyncApi as AsyncApiDocument))
+const [server = 'http://127.0.0.1:8080', serverApi = 'http://127.0.0.1:9070'] = process.argv.slice(2)
+const [openApi, asyncApi, serverOpenApi] = await Promise.all([
+  read<OpenApiDocument>(`${server}/openapi.json`),
+  read<AsyncApiDocument>(`${server}/asyncapi.json`),
+  read<OpenApiDocument>(`${serverApi}/server/openapi.json`),
+])
+const sources = join(import.meta.dirname, '..', '..', '..', 'src')
+writeFileSync(join(sources, 'app', 'wire.ts'), wireTypes(openApi, asyncApi))
+writeFileSync(join(sources, 'backend', 'wire.ts'), serverWireTypes(serverOpenApi, asyncApi))
 
-async function read(name: string): Promise<unknown> {
-  return (await fetch(`${server}/${name}.json`)).json()
+async function read<Document>(url: string): Promise<Document> {
+  return (await fetch(url)).json() as Promise<Document>
 }

@@ -1,5 +1,6 @@
 /** Everything that operations are given, each thing said once. A file takes the members that it needs. */
 
+import type { UserTokenKey } from '../domain/accounts/user-token.ts'
 import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
 import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import type { TurnRelay } from '../domain/calls/turn.ts'
@@ -33,6 +34,8 @@ import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import type { WatchedCache } from '../store/engine/watched-cache.ts'
 import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
+import type { CircleStore } from '../store/operators/circles.ts'
+import type { ReportStore } from '../store/operators/reports.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
 import type { HttpRequest } from '../transport/route.ts'
@@ -62,8 +65,14 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly deepLinkScheme: string
   /** Those of push services that browsers may be pushed to by. */
   readonly webPushHosts: readonly string[]
+  /** The operator's services that user tokens may be for. */
+  readonly tokenAudiences: readonly string[]
+  /** Signs user tokens; undefined where there is none. */
+  readonly userTokenKey: UserTokenKey | undefined
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
+  /** Where the operator's backend makes contacts, users ask nobody. */
+  readonly contactsBy: 'users' | 'server'
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
   /** The counts of this process; undefined likewise. */
@@ -88,10 +97,12 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly contacts: ContactStore
   readonly searches: AddressSearches
   readonly shareTokens: ShareTokenStore
+  readonly circles: CircleStore
   readonly calls: CallStore
   readonly history: CallHistoryStore
   readonly callIndex: LiveCalls
   readonly inbox: InboxStore
+  readonly reports: ReportStore
   readonly notices: Pick<Notices, 'tell' | 'tellOnly'>
   readonly rates: RateStore
   readonly idempotency: IdempotencyStore

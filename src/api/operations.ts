@@ -14,6 +14,7 @@ import { SIGN_IN } from './accounts/sign-in.ts'
 import type { SignIns } from './accounts/sign-ins.ts'
 import { platformLogin, type SocialSignIn } from './accounts/social-sign-in.ts'
 import { listSessions, USER_SESSIONS } from './accounts/user-sessions.ts'
+import { createUserToken } from './accounts/user-tokens.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
@@ -23,6 +24,7 @@ import { CALLS } from './calls/calls.ts'
 import { getCredentials } from './calls/credentials.ts'
 import { CONTACTS, listBlocks, listContacts } from './contacts/contacts.ts'
 import { FRIEND_REQUESTS, listRequests } from './contacts/friend-requests.ts'
+import { listReportReasons, REPORTS } from './contacts/reports.ts'
 import { drawShareToken, listShareTokens, SHARE_TOKENS } from './contacts/share-tokens.ts'
 import type { ApiDeps, Reading } from './deps.ts'
 import type { DeviceLists } from './devices/device-lists.ts'
@@ -69,6 +71,7 @@ export const READS: readonly Read<ReadDeps>[] = [
   listRequests,
   listContacts,
   listBlocks,
+  listReportReasons,
   getCall,
   getParticipants,
   getKeyMembers,
@@ -88,12 +91,14 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...LOGIN_METHODS,
   ...PASSKEYS,
   ...USER_SESSIONS,
+  createUserToken,
   exportUser,
   deleteUser,
   ...DEVICES,
   ...SHARE_TOKENS,
   ...FRIEND_REQUESTS,
   ...CONTACTS,
+  ...REPORTS,
   getCredentials,
   ...CALLS,
   ...CALL_VIEWS,

@@ -28,6 +28,7 @@ import { Session } from './session/session.ts'
 import { Sessions } from './session/sessions.ts'
 import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
 import { type ProofNeeded, StepUp } from './session/step-up.ts'
+import { UserTokens } from './session/user-tokens.ts'
 import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 /** The parts of one signed-in user. */
@@ -40,6 +41,7 @@ interface Active {
   readonly names: Names
   readonly devices: Devices
   readonly sessions: Sessions
+  readonly userTokens: UserTokens
 }
 
 export class Callsign extends Emitter<CallsignEvents> {
@@ -218,6 +220,11 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#assertActive().connection.send(destination, body)
   }
 
+  /** A JWT that shows a service of the operator who the user is, good for a minute at least (docs/user-tokens.md). */
+  async tokenFor(audience: string): Promise<string> {
+    return this.#assertActive().userTokens.for(audience)
+  }
+
   /** Credentials for the relay of media, for one call. */
   async relay(): Promise<ReplyOf<'GET /credentials'>> {
     return (await this.#openSession()).request('GET /credentials', undefined)
@@ -362,15 +369,7 @@ export class Callsign extends Emitter<CallsignEvents> {
       },
     })
     const calls = new Calls({
-      server,
-      session,
-      connection,
-      exchange,
-      names,
-      userId,
-      deviceId,
-      storage,
-      kept,
+      ...{ server, session, connection, exchange, names, userId, deviceId, storage, kept },
       onRinging: call => this.emit('ringing', call),
       onResumed: call => this.emit('resumed', call),
       onChanged: () => this.#changed(),
@@ -378,7 +377,8 @@ export class Callsign extends Emitter<CallsignEvents> {
     })
     void keyLog.checkOwn().catch(error => this.#report(error))
     const sessions = new Sessions(session, device)
-    return { device, account, connection, calls, contacts, names, devices, sessions }
+    const userTokens = new UserTokens(session, server.platform.nowMs)
+    return { device, account, connection, calls, contacts, names, devices, sessions, userTokens }
   }
 
   async #onConnected(): Promise<void> {

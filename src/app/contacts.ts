@@ -167,6 +167,19 @@ export class Contacts {
     await this.#session.request('DELETE block/{userId}', undefined, { userId })
   }
 
+  /**
+   * Tells the app's moderators about a user, who never hears of it. `reason` is one of `reportReasons`, `callId` names a call
+   * with them.
+   */
+  report(userId: string, report: Omit<BodyOf<'POST report'>, 'userId'>): Promise<ReplyOf<'POST report'>> {
+    return this.#session.request('POST report', { userId, ...report })
+  }
+
+  /** In the order to show them in, with titles in English. */
+  async reportReasons(): Promise<ReplyOf<'GET report/reasons'>['items']> {
+    return (await this.#session.request('GET report/reasons', undefined)).items
+  }
+
   blocked(page: PageParams = {}): Promise<ReplyOf<'GET block'>> {
     return this.#session.request('GET block', undefined, page)
   }

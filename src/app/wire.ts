@@ -137,7 +137,7 @@ export interface CallAnsweredElsewhereEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -163,7 +163,7 @@ export interface CallCancelledEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -180,6 +180,8 @@ export type CallEndReason =
   | 'alone'
   | 'limit'
   | 'removed'
+  | 'operator'
+  | 'suspended'
   | 'internal'
 
 /** The call is over: close media, wipe the key. */
@@ -218,7 +220,7 @@ export interface CallInvitationEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   /** The session key encrypted for one device: base64 of 64 to 1024 bytes. */
   readonly encryptedAESKey: string
@@ -256,7 +258,7 @@ export interface CallMissedEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -281,7 +283,7 @@ export interface CallMovedEvent {
   readonly displayName: string
   /** Your own name for them, to be shown in place of `displayName` */
   readonly alias?: string
-  /** False for a stranger, who may have any name: say so on the screen. */
+  /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
   readonly isContact: boolean
   readonly isVideo: boolean
   readonly at: string
@@ -351,7 +353,7 @@ export interface CallRecord {
     readonly displayName: string
     /** Your own name for them, to be shown in place of `displayName` */
     readonly alias?: string
-    /** False for a stranger, who may have any name: say so on the screen. */
+    /** A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen. */
     readonly isContact: boolean
   }
   /** This device's own; in join and pending. */
@@ -477,6 +479,18 @@ export interface CreateShareTokenRequest {
   readonly maxUses?: number
   /** For its owner alone. */
   readonly label?: string
+}
+
+export interface CreateUserTokenReply {
+  /** A JWT of type `callsign-user+jwt`: `iss`, `sub` (user id), `ext`, `aud`, `sid`, `iat`, `exp`, `jti` */
+  readonly token: string
+  /** Seconds that it is good for. */
+  readonly expiresIn: number
+}
+
+export interface CreateUserTokenRequest {
+  /** The service that the token is for: one that the operator has listed. */
+  readonly audience: string
 }
 
 export interface DeclineCallRequest {
@@ -635,6 +649,46 @@ export interface ErrorEvent {
 export interface ExportUserReply {
   readonly exportedAt: string
   readonly user: User
+  readonly account: {
+    /** Of letters to the user, as the app last asked for it. */
+    readonly language: string
+    /** When the account is erased, where its end was asked for. */
+    readonly erasesAt?: string
+    /** What the operator’s backend calls the user. */
+    readonly externalId?: string
+    /** Whether the operator’s backend made the account, and the user has confirmed no login method since. */
+    readonly madeByServer: boolean
+    /** What the operator’s backend says of the user, unproven. */
+    readonly contactData?: {
+      readonly email?: string
+      readonly phone?: string
+    }
+    readonly suspension?: {
+      readonly reason: string
+      readonly suspendedAt: string
+      readonly until?: string
+    }
+  }
+  readonly identities: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    readonly provider: string
+    readonly issuer: string
+    /** The user’s name at the provider. */
+    readonly subject: string
+  }[]
+  readonly passkeys: readonly {
+    /** As in `user.loginMethods` */
+    readonly methodId: string
+    /** Base64url. */
+    readonly credentialId: string
+    /** A COSE_Key, base64. */
+    readonly publicKey: string
+    readonly signCount: number
+    readonly transports: readonly string[]
+    /** The authenticator’s model. */
+    readonly aaguid: string
+  }[]
   readonly sessions: readonly {
     /** 22 base64url characters. */
     readonly id: string
@@ -648,7 +702,7 @@ export interface ExportUserReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -658,6 +712,46 @@ export interface ExportUserReply {
     readonly isCurrent: boolean
   }[]
   readonly devices: readonly Device[]
+  readonly deviceDetails: readonly {
+    /** As in `devices` */
+    readonly deviceId: string
+    readonly osVersion?: string
+    readonly locale?: string
+    readonly timeZone?: string
+    /** As it is in the log. */
+    readonly publicKey: string
+    /** That the device signs device lists with. */
+    readonly signingKey?: string
+    /** The push services that the server has a token for. */
+    readonly push: readonly {
+      readonly service: 'apns' | 'apns-voip' | 'fcm' | 'web-push'
+      /** When the app last sent the token. */
+      readonly registeredAt?: string
+    }[]
+  }[]
+  readonly waitingSignIns: readonly {
+    /** Names a sign-in that waits; 22 base64url characters. */
+    readonly id: string
+    /** Twenty digits, which the screen that waits shows, too. */
+    readonly signInCode: string
+    readonly method: 'email' | 'phone'
+    /** As the client that waits calls itself. */
+    readonly userAgent: string
+    /** Of where it came from, such as `203.0.113.0/24` */
+    readonly network?: string
+    readonly createdAt: string
+    /** Then it goes through without an answer. */
+    readonly until: string
+  }[]
+  /** By what the operator’s backend calls them. */
+  readonly circles: readonly string[]
+  readonly removedDevices: readonly {
+    readonly deviceId: string
+    readonly platform: string
+    readonly publicKey: string
+    readonly createdAt: string
+    readonly removedAt?: string
+  }[]
   readonly contacts: readonly Contact[]
   readonly incomingRequests: readonly FriendRequest[]
   readonly outgoingRequests: readonly FriendRequest[]
@@ -668,6 +762,25 @@ export interface ExportUserReply {
   }[]
   readonly shareTokens: readonly ShareToken[]
   readonly calls: readonly PastCall[]
+  readonly reports: readonly {
+    readonly reportId: string
+    /** About whom. */
+    readonly userId: string
+    readonly callId?: string
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    readonly text?: string
+    readonly createdAt: string
+  }[]
 }
 
 export interface FetchWaitingLoginRequest {
@@ -759,6 +872,8 @@ export interface GetMetaReply {
   readonly serverTime: string
   /** Bounds by name; names are added. */
   readonly limits: Readonly<Record<string, number>>
+  /** For how many days the server keeps a call in the history of its people; 0: it keeps none. */
+  readonly historyDays: number
   /** What this server can do, by name. */
   readonly features: Readonly<Record<string, unknown>>
   readonly webPush?: {
@@ -942,6 +1057,24 @@ export interface ListLoginMethodsReply {
   readonly items: readonly LoginMethod[]
 }
 
+export interface ListReportReasonsReply {
+  readonly items: readonly {
+    readonly reason:
+      | 'harassment'
+      | 'threat'
+      | 'hate'
+      | 'sexual'
+      | 'child-safety'
+      | 'self-harm'
+      | 'impersonation'
+      | 'fraud'
+      | 'spam'
+      | 'other'
+    /** In English, for apps without words of their own. */
+    readonly title: string
+  }[]
+}
+
 export interface ListRequestsReply {
   readonly items: readonly FriendRequest[]
   /** Of the next page; left out behind the last. */
@@ -962,7 +1095,7 @@ export interface ListSessionsReply {
     /** What signed in, in its own words, cut and without odd characters. */
     readonly userAgent: string
     /** By what the user was proven. */
-    readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+    readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
     readonly device?: {
       readonly deviceId: string
       readonly name: string
@@ -1407,8 +1540,10 @@ export interface Problem {
   readonly waitingId?: string
   /** With `SIGN_IN_WAITING`: twenty digits, which the device that is asked shows, too. */
   readonly signInCode?: string
-  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. */
+  /** With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself. */
   readonly until?: string
+  /** With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the session was ended, as in `session_revoked` */
+  readonly reason?: string
   /** With `OTP_INVALID`: how many codes may still be tried. */
   readonly attemptsLeft?: number
   readonly challenge?: Challenge
@@ -1651,6 +1786,29 @@ export interface RenameContactRequest {
   readonly alias?: string
 }
 
+export interface ReportUserReply {
+  readonly reportId: string
+  readonly createdAt: string
+}
+
+export interface ReportUserRequest {
+  readonly userId: string
+  readonly callId?: string
+  readonly reason:
+    | 'harassment'
+    | 'threat'
+    | 'hate'
+    | 'sexual'
+    | 'child-safety'
+    | 'self-harm'
+    | 'impersonation'
+    | 'fraud'
+    | 'spam'
+    | 'other'
+  /** In the words of the user, who reads no answer to it. */
+  readonly text?: string
+}
+
 export interface RequestByIdRequest {
   readonly targetUserId: string
   /** At most 200 characters as a reader counts them, in at most 1,600 bytes. */
@@ -1795,7 +1953,7 @@ export interface SessionStartedEvent {
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
-  readonly proof: 'otp' | 'social' | 'apple' | 'passkey'
+  readonly proof: 'otp' | 'social' | 'apple' | 'passkey' | 'server'
 }
 
 export interface SetPrimaryLoginMethodReply {
@@ -2085,7 +2243,7 @@ export type CallTopicEvent =
   | HostChangedEvent
   | CallStatusEvent
 
-/** Operations by method and path, which begins behind `/app/api/` unless it is a whole one. */
+/** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
   /** Every key that was logged under a hash, each with its proof. */
   'POST /api/get-key-history': {
@@ -2117,7 +2275,7 @@ export interface Operations {
   }
   /** End the call for everybody: the host, or either of two. */
   'POST call/end': { readonly params: object; readonly body: EndCallRequest; readonly reply: CallRecord }
-  /** Your calls of the last 90 days, newest first. */
+  /** Your calls of the last `historyDays`, newest first, with the names that people have now. */
   'GET call/history': {
     readonly params: { readonly limit?: number; readonly cursor?: string }
     readonly body: undefined
@@ -2349,6 +2507,18 @@ export interface Operations {
     readonly body: RegisterDeviceRequest
     readonly reply: RegisterDeviceReply
   }
+  /** Report a user to the moderators of the app; the reported user never hears of it, nor who it was. */
+  'POST report': {
+    readonly params: object
+    readonly body: ReportUserRequest
+    readonly reply: ReportUserReply
+  }
+  /** The reasons of a report, in the order to show them in. */
+  'GET report/reasons': {
+    readonly params: object
+    readonly body: undefined
+    readonly reply: ListReportReasonsReply
+  }
   /** Sends another code in the place of the last one. */
   'POST resend-otp': {
     readonly params: object
@@ -2401,7 +2571,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ReadDeviceListsReply
   }
-  /** All that the server keeps of the user and shows to them, in one document. */
+  /** All that the server holds of the user, in one document that is sent as it is made. */
   'GET user/export': { readonly params: object; readonly body: undefined; readonly reply: ExportUserReply }
   /** How the user signs in; there are never more than a page. */
   'GET user/login-methods': {
@@ -2464,6 +2634,12 @@ export interface Operations {
     readonly params: object
     readonly body: StepUpRequest
     readonly reply: StepUpReply | StepUpReply202
+  }
+  /** A token that shows one of the operator's own services who the user is, for five minutes. */
+  'POST user/tokens': {
+    readonly params: object
+    readonly body: CreateUserTokenRequest
+    readonly reply: CreateUserTokenReply
   }
   /** The sign-in that waits for an answer, if there is one. */
   'GET user/waiting-sign-ins': {
@@ -2528,6 +2704,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'POST platform-login': 'SignedIn',
   'POST refresh-token': 'RefreshTokenReply',
   'POST register_device': 'RegisterDeviceReply',
+  'POST report': 'ReportUserReply',
+  'GET report/reasons': 'ListReportReasonsReply',
   'POST resend-otp': 'LoginChallenge',
   'POST share-token': 'CreateShareTokenReply',
   'GET share-token': 'ListShareTokensReply',
@@ -2546,6 +2724,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'GET user/publicKeys': 'ReadPublicKeysReply',
   'GET user/sessions': 'ListSessionsReply',
   'POST user/step-up': 'StepUpReply|StepUpReply202',
+  'POST user/tokens': 'CreateUserTokenReply',
   'GET user/waiting-sign-ins': 'ListWaitingSignInsReply',
   'POST verify': 'VerifyReply',
   'POST verify-login': 'SignedIn',
@@ -2626,6 +2805,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     apiVersion: 0,
     serverTime: '',
     limits: { '*': 0 },
+    historyDays: 0,
     features: { '*': '~' },
     'webPush?': { publicKey: '' },
     loginMethods: [''],
@@ -2652,6 +2832,8 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     challenge: '',
   },
   RegisterDeviceReply: { deviceId: '', publicKeyIndex: '', vrfHash: '', publicKeyHash: '', keyAlgorithm: '' },
+  ReportUserReply: { reportId: '', createdAt: '' },
+  ListReportReasonsReply: { items: [{ reason: '', title: '' }] },
   LoginChallenge: {
     verified: '=false',
     challengeId: '',
@@ -2711,6 +2893,16 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   ExportUserReply: {
     exportedAt: '',
     user: 'User',
+    account: {
+      language: '',
+      'erasesAt?': '',
+      'externalId?': '',
+      madeByServer: true,
+      'contactData?': { 'email?': '', 'phone?': '' },
+      'suspension?': { reason: '', suspendedAt: '', 'until?': '' },
+    },
+    identities: [{ methodId: '', provider: '', issuer: '', subject: '' }],
+    passkeys: [{ methodId: '', credentialId: '', publicKey: '', signCount: 0, transports: [''], aaguid: '' }],
     sessions: [
       {
         id: '',
@@ -2725,12 +2917,29 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
       },
     ],
     devices: ['Device'],
+    deviceDetails: [
+      {
+        deviceId: '',
+        'osVersion?': '',
+        'locale?': '',
+        'timeZone?': '',
+        publicKey: '',
+        'signingKey?': '',
+        push: [{ service: '', 'registeredAt?': '' }],
+      },
+    ],
+    waitingSignIns: [
+      { id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' },
+    ],
+    circles: [''],
+    removedDevices: [{ deviceId: '', platform: '', publicKey: '', createdAt: '', 'removedAt?': '' }],
     contacts: ['Contact'],
     incomingRequests: ['FriendRequest'],
     outgoingRequests: ['FriendRequest'],
     blocks: [{ userId: '', displayName: '', since: '' }],
     shareTokens: ['ShareToken'],
     calls: ['PastCall'],
+    reports: [{ reportId: '', userId: '', 'callId?': '', reason: '', 'text?': '', createdAt: '' }],
   },
   ListLoginMethodsReply: { items: ['LoginMethod'] },
   LoginMethod: {
@@ -2806,6 +3015,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   },
   StepUpReply: { provenUntil: '' },
   StepUpReply202: { challenge: 'Challenge' },
+  CreateUserTokenReply: { token: '', expiresIn: 0 },
   ListWaitingSignInsReply: {
     items: [{ id: '', signInCode: '', method: '', userAgent: '', 'network?': '', createdAt: '', until: '' }],
   },
@@ -2893,8 +3103,10 @@ export const ID_MEMBERS: ReadonlySet<string> = new Set([
   'invitedBy',
   'keyFromDeviceId',
   'keyFromUserId',
+  'methodId',
   'primaryMethodId',
   'replacesDeviceId',
+  'reportId',
   'requestId',
   'requesterDeviceId',
   'requesterUserId',

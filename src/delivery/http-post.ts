@@ -5,7 +5,7 @@
 
 import { request as beginHttp, Agent as HttpAgent, type IncomingMessage } from 'node:http'
 import { request as beginHttps, Agent as HttpsAgent } from 'node:https'
-import { NotPublicError } from './public-lookup.ts'
+import { AddressRefusedError } from './public-lookup.ts'
 
 export interface HttpPost {
   readonly url: string
@@ -21,7 +21,7 @@ export interface HttpPost {
    */
   readonly keepsConnection?: boolean
   /** Opens and keeps the connections instead. */
-  readonly agent?: HttpsAgent
+  readonly agent?: HttpAgent
   /** PEM of the authorities to trust in place of the machine's. */
   readonly ca?: string | undefined
 }
@@ -36,7 +36,7 @@ export type PostResult =
       readonly isWhole: boolean
       readonly retryAfterMs?: number
     }
-  | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' | 'address-not-public' }
+  | { readonly kind: 'failed'; readonly reason: 'timeout' | 'network' | AddressRefusedError['reason'] }
 
 /** Never rejects. */
 export function post(asked: HttpPost): Promise<PostResult> {
@@ -68,8 +68,8 @@ export function post(asked: HttpPost): Promise<PostResult> {
   })
 }
 
-function failureOf(error: unknown): 'network' | 'address-not-public' {
-  return error instanceof NotPublicError ? 'address-not-public' : 'network'
+function failureOf(error: unknown): 'network' | AddressRefusedError['reason'] {
+  return error instanceof AddressRefusedError ? error.reason : 'network'
 }
 
 /**

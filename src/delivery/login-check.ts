@@ -7,7 +7,7 @@
  */
 
 import type { CheckedCode } from '../domain/accounts/code-check.ts'
-import { post } from './http-post.ts'
+import { postToOperator } from './operator-url.ts'
 
 export interface LoginCheckSettings {
   readonly url: string
@@ -60,7 +60,7 @@ export class LoginCheck {
     const { url, token, ca, timeoutMs = TIMEOUT_MS } = this.#settings
     const { prefix, country, network, purpose } = check
     this.#underWay++
-    const answer = await post({
+    const answer = await postToOperator({
       url,
       headers: {
         'content-type': 'application/json',

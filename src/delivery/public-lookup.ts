@@ -6,8 +6,15 @@
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
 import { BlockList, isIPv6, type LookupFunction } from 'node:net'
 
-/** The name has an address that is not public. */
-export class NotPublicError extends Error {}
+/** The name has an address to which no connection may go, or none to which one may. */
+export class AddressRefusedError extends Error {
+  readonly reason: 'address-not-public' | 'address-not-allowed'
+
+  constructor(reason: AddressRefusedError['reason'], message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
 
 /** In the form in which sockets ask. `resolve` is the system's if it is left out. */
 export function publicLookup(resolve: typeof lookup.__promisify__ | Resolve = lookup): LookupFunction {
@@ -17,14 +24,14 @@ export function publicLookup(resolve: typeof lookup.__promisify__ | Resolve = lo
       if (error !== null || first === undefined) return callback(error ?? new Error('no address'), [])
       // One that is not public may be the one that the socket takes.
       if (!found.every(({ address }) => isPublicAddress(address)))
-        return callback(new NotPublicError(`${hostname} has an address that is not public`), [])
+        return callback(new AddressRefusedError('address-not-public', `${hostname} is not public`), [])
       if (options.all) return callback(null, [...found])
       callback(null, first.address, first.family)
     })
   }
 }
 
-type Resolve = (
+export type Resolve = (
   hostname: string,
   options: LookupOptions & { readonly all: true },
   callback: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,

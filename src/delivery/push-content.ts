@@ -177,7 +177,7 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { 
   const type = notice.kind === 'friend_request' ? 'newFriendRequested' : 'acceptFriendRequested'
   const { requestId, userId, displayName } = notice
   const badge = badgeOf()
-  const ids = { requestId: `${requestId}`, userId: `${userId}` }
+  const ids = { ...(requestId !== undefined && { requestId: `${requestId}` }), userId: `${userId}` }
   return {
     kind: 'alert',
     locKey: type,

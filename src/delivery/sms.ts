@@ -3,7 +3,7 @@
  * configuration. Its status alone says what became of the message; its body is dropped.
  */
 
-import { post } from './http-post.ts'
+import { postToOperator } from './operator-url.ts'
 import type { DeliveryOutcome } from './outcome.ts'
 
 export interface SmsOptions {
@@ -43,7 +43,7 @@ export class SmsSender {
 
   /** Never rejects. After `retry` for a timeout the gateway may have sent it all the same. */
   async send(sms: Sms): Promise<DeliveryOutcome> {
-    const answer = await post({
+    const answer = await postToOperator({
       url: this.#url,
       headers: this.#headers,
       body: this.#bodyOf(sms),

@@ -33,6 +33,10 @@ export type Happening =
   | { readonly kind: 'inbox-dropped'; readonly reason: 'full' | 'expired' }
   /** Messages were added to the outbox; said once for each lane and change. `firstKey` is their first row. */
   | { readonly kind: 'outbox-news'; readonly lane: Lane; readonly firstKey: Uint8Array }
+  /** Events wait for an endpoint of webhooks, or something else about it has changed; said once for each change. */
+  | { readonly kind: 'webhook-news'; readonly endpointId: bigint }
+  /** The oldest events of an endpoint have died, since too many wait; said once for each change. */
+  | { readonly kind: 'webhooks-crowded'; readonly endpointId: bigint }
   /** A code waits in the outbox for the operator's login check. */
   | { readonly kind: 'code-to-check'; readonly code: CheckedCode }
   | { readonly kind: 'code-tried'; readonly tried: CodeTry }

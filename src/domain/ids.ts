@@ -14,6 +14,7 @@ export type RequestId = bigint & { readonly [BRAND]: 'RequestId' }
 export type MethodId = bigint & { readonly [BRAND]: 'MethodId' }
 export type CallId = bigint & { readonly [BRAND]: 'CallId' }
 export type TokenId = bigint & { readonly [BRAND]: 'TokenId' }
+export type CircleId = bigint & { readonly [BRAND]: 'CircleId' }
 
 declare const BRAND: unique symbol
 

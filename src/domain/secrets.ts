@@ -9,6 +9,8 @@ import { assert } from '../errors.ts'
 export interface Secrets {
   readonly accessToken: KeyObject
   readonly refreshToken: KeyObject
+  /** Keys the tokens by which the operator's backend signs users in. */
+  readonly signInToken: KeyObject
   /** Keys the hash of one-time codes: a stolen store does not tell them. */
   readonly codePepper: KeyObject
   /** Keys the share tokens, which are not stored. */
@@ -36,6 +38,7 @@ export function deriveSecrets(secret: Uint8Array): Secrets {
   return {
     accessToken: derive('access-token'),
     refreshToken: derive('refresh-token'),
+    signInToken: derive('sign-in-token'),
     codePepper: derive('code-pepper'),
     shareToken: derive('share-token'),
     knownSignIn: derive('known-sign-in'),

@@ -14,6 +14,7 @@ export interface Addresses {
   readonly http: string
   readonly grpc: string
   readonly admin: string
+  readonly serverApi: string
   readonly stompTcp?: string
 }
 
@@ -39,8 +40,7 @@ export type MessageToFront =
       readonly kind: 'welcome'
       /** The writer's settings, by `serialize` of `node:v8`: they have maps and sets. */
       readonly config: Uint8Array
-      readonly port: number
-      /** Where the server listens; a front shares the port of HTTP. */
+      /** Where the server listens; a front shares the ports of HTTP and of the server API. */
       readonly addresses: Addresses
       readonly routes: readonly RouteHead[]
       readonly lastChange: number
@@ -115,6 +115,8 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
     by({
       request: ({ route, request }) =>
         isText(route) && isObject(request) && isObject(request.headers) && request.body instanceof Uint8Array,
+      'next-part': ({ stream }) => isText(stream),
+      'stop-stream': ({ stream }) => isText(stream),
       settle: ({ settled }) =>
         Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
       register: ({ userId, deviceId, publicKey }) => isId(userId) && isId(deviceId) && isText(publicKey),

@@ -11,6 +11,7 @@ export interface BannerFacts {
   readonly http: string
   readonly grpc: string
   readonly admin: string
+  readonly serverApi: string
   readonly dataFolder: string
   readonly origin: string
   readonly vkey: string
@@ -33,10 +34,10 @@ export interface BannerFacts {
   readonly mediaUrl?: string | undefined
 }
 
-export type ReadyFacts = Pick<BannerFacts, 'http' | 'grpc' | 'admin' | 'origin'>
+export type ReadyFacts = Pick<BannerFacts, 'http' | 'grpc' | 'admin' | 'serverApi' | 'origin'>
 
 export function formatBanner(facts: BannerFacts): string {
-  const { version, http, grpc, admin, dataFolder, origin, treeSize, vkey } = facts
+  const { version, http, grpc, admin, serverApi, dataFolder, origin, treeSize, vkey } = facts
   const lines = [
     '',
     `  Callsign ${version}, development`,
@@ -46,6 +47,7 @@ export function formatBanner(facts: BannerFacts): string {
     `  API            ${column(`${http}/docs`)}and what is told by STOMP: /docs/events`,
     `  registration   ${column(grpc)}gRPC kt.v1.KTService/Register`,
     `  operators      ${column(`${admin}/metrics`)}also /healthz, /readyz`,
+    `  server API     ${column(`${serverApi}/server/openapi.json`)}for your backend`,
     ...(facts.mediaUrl === undefined
       ? []
       : [`  media          ${column(facts.mediaUrl)}Janus, for encrypted group calls`]),
@@ -62,8 +64,8 @@ export function formatBanner(facts: BannerFacts): string {
 }
 
 /** A production server's lines on a terminal. */
-export function formatReady({ http, grpc, admin, origin }: ReadyFacts): string {
-  return `callsign: ready. Public: ${http}, gRPC: ${grpc}, operators: ${admin}, log: ${origin}\n`
+export function formatReady({ http, grpc, admin, serverApi, origin }: ReadyFacts): string {
+  return `callsign: ready. Public: ${http}, gRPC: ${grpc}, operators: ${admin}, server API: ${serverApi}, log: ${origin}\n`
 }
 
 /** The address for phones, and as a QR code; what is open to the network and what is not. */

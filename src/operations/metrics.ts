@@ -9,9 +9,11 @@ import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
 import type { LoginCheckOutcome } from '../delivery/login-check.ts'
 import type { DeliveryOutcome, Skipped } from '../delivery/outcome.ts'
+import type { WebhookOutcome } from '../delivery/webhook.ts'
 import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
 import type { Channel } from '../domain/messages/outbox-message.ts'
+import type { DeathReason } from '../domain/operators/webhook-event.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {
@@ -47,6 +49,20 @@ export class Metrics {
   readonly ringsByAlert = new Counter({
     name: 'callsign_rings_by_alert_total',
     help: 'Rings that went out as an alert, since Apple did not take the VoIP push',
+    registers: [this.#registry],
+  })
+
+  readonly webhooks = new Counter({
+    name: 'callsign_webhooks_total',
+    help: 'Tries to send an event to an endpoint of webhooks, by outcome',
+    labelNames: ['outcome'],
+    registers: [this.#registry],
+  })
+
+  readonly deadWebhooks = new Counter({
+    name: 'callsign_webhooks_dead_total',
+    help: 'Events that an endpoint of webhooks did not take, by reason',
+    labelNames: ['reason'],
     registers: [this.#registry],
   })
 
@@ -136,6 +152,8 @@ export class Metrics {
       for (const outcome of ['accepted', 'wrong']) this.codeTries.inc({ asker, outcome }, 0)
     for (const scope of Object.keys(SMS_SCOPES)) this.smsStops.inc({ scope }, 0)
     for (const outcome of Object.keys(CHECKS)) this.loginChecks.inc({ outcome }, 0)
+    for (const outcome of Object.keys(WEBHOOK_OUTCOMES)) this.webhooks.inc({ outcome }, 0)
+    for (const reason of Object.keys(DEATHS)) this.deadWebhooks.inc({ reason }, 0)
     for (const channel of Object.keys(CHANNELS))
       for (const outcome of Object.keys(OUTCOMES)) this.deliveries.inc({ channel, outcome }, 0)
   }
@@ -232,6 +250,8 @@ const OF_WRITER = [
   'callsign_grpc_call_seconds',
   'callsign_deliveries_total',
   'callsign_rings_by_alert_total',
+  'callsign_webhooks_total',
+  'callsign_webhooks_dead_total',
   'callsign_code_tries_total',
   'callsign_sms_stops_total',
   'callsign_login_checks_total',
@@ -257,4 +277,16 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   'token-gone': true,
   'token-unknown': true,
   'too-late': true,
+}
+const WEBHOOK_OUTCOMES: Record<WebhookOutcome['kind'], true> = {
+  sent: true,
+  retry: true,
+  gone: true,
+  hopeless: true,
+}
+const DEATHS: Record<DeathReason, true> = {
+  expired: true,
+  crowded: true,
+  'too-large': true,
+  unreadable: true,
 }

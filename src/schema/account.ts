@@ -41,12 +41,29 @@ export const ChallengeId = Type.String({
 })
 export const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
+const DeviceProof = Type.Object({
+  userId: Uint64Text,
+  deviceId: Uint64Text,
+  signature: Type.String({
+    maxLength: 128,
+    description:
+      'Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and ' +
+      'the 16 octets of `challengeId`, or the first 16 of the SHA-256 of `signInToken`',
+  }),
+})
+
+const LISTED_DEVICE = {
+  ...DeviceProof,
+  description: 'A device on the device list of the account: the sign-in does not wait',
+}
+
 export const LoginRequest = Type.Object(
   {
     verified: Type.Optional(
       Type.Boolean({
         description:
-          '`false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove',
+          '`false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove, or your backend ' +
+          'has, which its sign-in token must',
       }),
     ),
     ...ADDRESS_MEMBERS,
@@ -56,6 +73,11 @@ export const LoginRequest = Type.Object(
     idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
     nonce: optionalText('The nonce of the token, required if it has one; for Apple the raw nonce'),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+    signInToken: optionalText(
+      'What your backend got by `POST users/{ref}/sign-in-token` of the server API',
+      256,
+    ),
+    device: Type.Optional({ ...LISTED_DEVICE, description: 'Beside `signInToken`, as in `verify-login`' }),
     ...KNOWN_BY,
     ...ATTESTED,
   },
@@ -79,21 +101,7 @@ export const VerifyLoginRequest = Type.Object(
       'The last refresh token of a listed device of the account, whose session still lasts: the sign-in does not wait. It ' +
         'is not used up by this',
     ),
-    device: Type.Optional(
-      Type.Object(
-        {
-          userId: Uint64Text,
-          deviceId: Uint64Text,
-          signature: Type.String({
-            maxLength: 128,
-            description:
-              'Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a ' +
-              'newline and the 16 octets of `challengeId`',
-          }),
-        },
-        { description: 'A device on the device list of the account: the sign-in does not wait' },
-      ),
-    ),
+    device: Type.Optional(LISTED_DEVICE),
     reclaim: Type.Optional(
       Type.Boolean({
         description:
@@ -224,7 +232,7 @@ export const LogoutRequest = Type.Object({
   allDevices: Type.Optional(Type.Boolean({ description: 'Ends every session of the user' })),
 })
 
-const SessionView = Type.Object({
+export const SessionView = Type.Object({
   id: SessionId,
   createdAt: Time,
   lastUsedAt: { ...Time, description: 'When its tokens were last refreshed' },

@@ -66,6 +66,8 @@ export const EndReasonText = oneOf([
   'alone',
   'limit',
   'removed',
+  'operator',
+  'suspended',
   'internal',
 ])
 
@@ -132,7 +134,8 @@ export const CALLER_MEMBERS = {
   displayName: Type.String({ description: 'As the caller calls themselves' }),
   alias: Type.Optional(Alias),
   isContact: Type.Boolean({
-    description: 'False for a stranger, who may have any name: say so on the screen',
+    description:
+      'A contact, or a member of a circle of yours. False for a stranger, who may have any name: say so on the screen',
   }),
 }
 

@@ -14,27 +14,27 @@ import { SignalError } from '../errors.ts'
 import { JSON_DEPTH_MAX } from '../limits.ts'
 
 /**
- * The value of a body. Integers from 2^53 to 20 digits are bigints, all other numbers are doubles. Throws
+ * The value of a body, which refusals call `name`. Integers from 2^53 to 20 digits are bigints, all other numbers are doubles. Throws
  * `MALFORMED_JSON`, also for bytes that aren't UTF-8, a byte order mark, and more than `JSON_DEPTH_MAX` levels.
  */
-export function parseJson(body: Uint8Array): unknown {
-  if (!isUtf8(body)) throw malformed('the body is not UTF-8')
+export function parseJson(body: Uint8Array, name = 'the body'): unknown {
+  if (!isUtf8(body)) throw malformed(`${name} is not UTF-8`)
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
   const sketch = sketchOf(text)
-  if (sketch.depth > JSON_DEPTH_MAX) throw malformed(`the body nests deeper than ${JSON_DEPTH_MAX} levels`)
-  const value = parseText(text, sketch)
-  if (memberCount(value) !== sketch.colons) throw malformed('an object in the body has a member twice')
+  if (sketch.depth > JSON_DEPTH_MAX) throw malformed(`${name} nests deeper than ${JSON_DEPTH_MAX} levels`)
+  const value = parseText(text, sketch, name)
+  if (memberCount(value) !== sketch.colons) throw malformed(`an object in ${name} has a member twice`)
   if (SURROGATE_ESCAPE.test(text) && hasLoneSurrogate(value)) {
-    throw malformed('a string in the body has half a surrogate pair')
+    throw malformed(`a string in ${name} has half a surrogate pair`)
   }
   return value
 }
 
-function parseText(text: string, { hasLongNumber, hasEscapedName }: Sketch): unknown {
+function parseText(text: string, { hasLongNumber, hasEscapedName }: Sketch, name: string): unknown {
   try {
     return hasLongNumber || hasEscapedName ? parseLossless(text, null, LOSSLESS) : JSON.parse(text)
   } catch (cause) {
-    throw malformed('the body is not JSON', cause)
+    throw malformed(`${name} is not JSON`, cause)
   }
 }
 

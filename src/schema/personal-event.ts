@@ -7,7 +7,7 @@ import { Badge, Proof, SessionId, UserView } from './account.ts'
 import { Alias } from './contact.ts'
 import { type EventForm, type EventReader, eventForm, VERSION as v } from './event-form.ts'
 import { oneOf } from './one-of.ts'
-import { NetworkPrefix, SignInId } from './sign-in.ts'
+import { AskedBy, NetworkPrefix, SignInId } from './sign-in.ts'
 import { Time, timeText } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
@@ -185,7 +185,7 @@ export const PERSONAL_EVENTS = {
     {
       id: SignInId,
       signInCode: Type.String({ description: 'Twenty digits, which the screen that waits shows, too' }),
-      method: oneOf(['email', 'phone']),
+      method: AskedBy,
       userAgent: Type.String(),
       network: Type.Optional(NetworkPrefix),
       until: { ...Time, description: 'Then it goes through without an answer' },

@@ -8,6 +8,12 @@ export const SignInId = Type.String({ description: 'Names a sign-in that waits; 
 
 export const NetworkPrefix = Type.String({ description: 'Of where it came from, such as `203.0.113.0/24`' })
 
+/** By what a sign-in is asked for. */
+export const AskedBy = oneOf(
+  ['email', 'phone', 'server'],
+  'Whose code was right; `server`: a token of the operator’s backend',
+)
+
 export const WaitingLoginRequest = Type.Object({
   waitingId: Type.String({
     maxLength: 64,
@@ -20,7 +26,7 @@ export const WaitingSignInList = Type.Object({
     Type.Object({
       id: SignInId,
       signInCode: Type.String({ description: 'Twenty digits, which the screen that waits shows, too' }),
-      method: oneOf(['email', 'phone']),
+      method: AskedBy,
       userAgent: Type.String({ description: 'As the client that waits calls itself' }),
       network: Type.Optional(NetworkPrefix),
       createdAt: Time,

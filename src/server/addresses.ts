@@ -30,6 +30,9 @@ export class OwnAddresses {
   /** As clients see it. */
   readonly publicUrl = (): string => this.#config.publicUrl ?? ownUrlOf(this.#config, this.all)
 
+  /** The server API's, as the backend sees it. */
+  readonly serverApiUrl = (): string => serverApiUrlOf(this.#config, this.all)
+
   /** As programs on this machine see it. */
   readonly localUrl = (): string => localUrlOf(this.#config, this.all)
 }
@@ -46,13 +49,23 @@ export function ownUrlOf({ http: { host }, lanAddress }: Config, { http }: Addre
   return `${new URL(http).protocol}//${lanAddress}:${portIn(http)}`
 }
 
+/** The server API's address for the backend. */
+export function serverApiUrlOf(config: Config, addresses: Addresses): string {
+  const { isPublic } = config.serverApi
+  return isPublic ? (config.publicUrl ?? ownUrlOf(config, addresses)) : addresses.serverApi
+}
+
 /** The same settings, with the ports now open. */
-export function listeningAsBefore(config: Config, { http, grpc, admin, stompTcp }: Addresses): Config {
+export function listeningAsBefore(
+  config: Config,
+  { http, grpc, admin, serverApi, stompTcp }: Addresses,
+): Config {
   return {
     ...config,
     http: { ...config.http, port: portIn(http) },
     grpc: { ...config.grpc, port: portIn(grpc) },
     admin: { ...config.admin, port: portIn(admin) },
+    serverApi: { ...config.serverApi, port: portIn(serverApi) },
     ...(stompTcp === undefined ? {} : { stompTcpPort: portIn(stompTcp) }),
   }
 }

@@ -31,19 +31,30 @@ import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writ
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 import { AuditLog } from '../store/operators/audit-log.ts'
+import { CircleStore, CommonCircles } from '../store/operators/circles.ts'
+import { ReportStore } from '../store/operators/reports.ts'
 import { ServerKeyStore } from '../store/operators/server-keys.ts'
+import { ServerUsers } from '../store/operators/server-users.ts'
+import { Suspensions } from '../store/operators/suspensions.ts'
+import { UserChanges } from '../store/operators/user-changes.ts'
+import { UserEvents } from '../store/operators/user-events.ts'
+import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
 import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
+import type { RetentionSettings } from './settings/retention-settings.ts'
 
 export interface StoresDeps {
   /** At least 32 bytes. */
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes
+  readonly retention: RetentionSettings
   readonly historyDays: number
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
+  /** Undefined for the usual ones. */
+  readonly webhookBounds?: WebhookBounds | undefined
   /** Called with the error of work that no caller waits for. */
   readonly onFault: (error: unknown) => void
 }
@@ -58,12 +69,13 @@ export type Stores = ReturnType<typeof openStores>
 export function openReadStores(
   database: ReadStore,
   inboxWrites: (inbox: InboxStore) => InboxWrites,
-  deps: StoresDeps,
+  deps: Omit<StoresDeps, 'retention'>,
 ) {
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
   const expiries = new Expiries(deps.onFault)
-  const base = { ...deps, database, secrets, expiries }
+  const webhooks = new Webhooks({ ...deps, database, secrets, expiries })
+  const base = { ...deps, database, secrets, expiries, webhooks }
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const lists = new IdLists()
   const inbox = new InboxStore(base)
@@ -71,8 +83,11 @@ export function openReadStores(
   const history = new CallHistoryStore(base)
   const friendRequests = new FriendRequestTable(base, lists)
   const missedCallsOf = (view: View, userId: UserId) => history.missedOf(view, userId)
-  const contacts = new ContactReader({ lists, friendRequests, missedCallsOf })
-  const devices = new DeviceStore(database)
+  const commonCircles = new CommonCircles(database)
+  const haveCircle = (view: View, one: UserId, other: UserId) => commonCircles.haveInCommon(view, one, other)
+  const contacts = new ContactReader({ lists, friendRequests, haveCircle, missedCallsOf })
+  const devices = new DeviceStore(database, webhooks)
+  const userChanges = new UserChanges(expiries)
   const deviceLists = new DeviceListStore()
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
@@ -82,7 +97,9 @@ export function openReadStores(
     expiries,
     lists,
     userViews,
-    accounts: new AccountStore(database),
+    webhooks,
+    userChanges,
+    accounts: new AccountStore(database, userChanges, new UserEvents(webhooks)),
     devices,
     deviceLists,
     restrictions: new Restrictions(database, devices, deviceLists),
@@ -95,6 +112,7 @@ export function openReadStores(
     calls: new CallReader(base),
     friendRequests,
     missedCallsOf,
+    haveCircle,
     contacts,
     shareTokens: new ShareTokenStore(expiries, lists, secrets),
     badgeOf: (view: View, userId: UserId) => contacts.badgeOf(view, userId, nowMs()),
@@ -103,7 +121,7 @@ export function openReadStores(
 
 /** `isConnected` says whether the device has a socket at this moment. */
 export function openStores(database: Store, isConnected: NoticesDeps['isConnected'], deps: StoresDeps) {
-  const { randomBytes } = deps
+  const { randomBytes, retention } = deps
   const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), deps)
   const { accounts, sessions, restrictions, expiries, secrets } = reads
   const outbox = new OutboxStore(database, secrets, randomBytes)
@@ -124,6 +142,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     outbox,
     notices,
     contacts,
+    circles: new CircleStore({ deferredTasks, randomBytes }),
     searches: new AddressSearches(deferredTasks, accounts, contacts),
     markPairUsed: (sessionId: Uint8Array, generation: number) =>
       database.change(change => sessions.markPairUsed(change, sessionId, generation)),
@@ -132,8 +151,11 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     rates: new RateStore(expiries),
     idempotency,
     serverKeys: new ServerKeyStore(base),
-    auditLog: new AuditLog(base, AUDIT_KEPT_MS),
+    auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
+    reports: new ReportStore(base, retention.reportsDays * DAY_MS),
+    serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),
+    suspensions: new Suspensions(base),
   }
 }
 
-const AUDIT_KEPT_MS = 365 * 86_400_000
+const DAY_MS = 86_400_000

@@ -89,11 +89,20 @@ export class CallRooms {
     stores.database.subscribe('account-ended', ({ userId }) =>
       this.#tellRoomsOf(userId, { kind: 'account-ended', userId }),
     )
+    stores.database.subscribe('account-suspended', ({ userId }) => this.#onSuspended(userId))
   }
 
   /** Starts the rooms of live calls, as the process starts. */
   resume(): void {
-    resumeCalls(this.#stores.calls.live(), this.index, this.of)
+    const { accounts, calls, database } = this.#stores
+    const live = [...calls.live()]
+    resumeCalls(live, this.index, this.of)
+    // A crash may have come between a suspension and the end of its user's calls.
+    const people = new Set(live.flatMap(({ participants }) => participants.map(({ userId }) => userId)))
+    database.view(view => {
+      for (const userId of people)
+        if (accounts.read(view, userId)?.suspension !== undefined) this.#onSuspended(userId)
+    })
   }
 
   readonly ask: AskRoom = (...asked) => askRoom(this.of, ...asked)
@@ -115,6 +124,10 @@ export class CallRooms {
   /** Goes ahead of other messages for the rooms of the user's calls. */
   tellCallsOf(userId: UserId, command: CallRequest): void {
     this.#tellRoomsOf(userId, { kind: 'command', command })
+  }
+
+  #onSuspended(userId: UserId): void {
+    this.#tellRoomsOf(userId, { kind: 'account-suspended', userId })
   }
 
   #tellRoomsOf(userId: UserId, message: CallRoomMessage): void {

@@ -1,12 +1,15 @@
-/** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
+/** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, the server API, and the operators' port. */
 
 import { join } from 'node:path'
 import type { Authentication } from '../api/accounts/authentication.ts'
+import { userTokenKeysRoute } from '../api/accounts/user-tokens.ts'
 import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
 import { openApiRoute } from '../api/documents/openapi.ts'
+import { serverOpenApiRoute } from '../api/documents/server-openapi.ts'
 import { OPERATIONS } from '../api/operations.ts'
+import { SERVER_OPERATIONS } from '../api/server-api/operations.ts'
 import type { Admission } from '../api/table/admission.ts'
 import { requestReader } from '../api/table/shown-requests.ts'
 import { chooseLanguage } from '../delivery/texts.ts'
@@ -20,6 +23,7 @@ import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
+import { operatorPageRoutes } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { GrpcServer, type Register } from '../transport/grpc.ts'
@@ -35,6 +39,7 @@ import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
 import type { Reads } from './reads.ts'
 import { type Config, ConfigError } from './settings/config.ts'
+import { userTokenKeysOf } from './settings/user-token-settings.ts'
 import { vapidKeyOf } from './settings/web-push-settings.ts'
 import type { Signalling } from './signalling.ts'
 import type { StartedApplication } from './writer/application.ts'
@@ -97,8 +102,45 @@ export function publicRoutes(
       statusOf,
     })),
     asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
+    userTokenKeysRoute(userTokenKeysOf(config.application, config.isDevelopment, keys.secret)),
     ...routes,
   ]
+}
+
+/** The routes of the server API's port; `operations` are answered by the writer, which may be another process. */
+export function serverApiRoutes(
+  operations: readonly HttpRoute[],
+  serverApiUrl: () => string,
+): readonly HttpRoute[] {
+  const document = () => ({
+    operations: SERVER_OPERATIONS,
+    version: VERSION,
+    serverUrl: serverApiUrl(),
+    statusOf,
+  })
+  return [serverOpenApiRoute(document), ...operations]
+}
+
+/**
+ * Serves the operators' page beside the API, and the files of the log, which the page verifies: it asks no other server.
+ * `mayReadFiles` as of the public port.
+ */
+export function serverApiServer(
+  { config, metrics, onRefused, onFault }: Process,
+  { keys, maker, published }: ServedLog,
+  routes: readonly HttpRoute[],
+  { sharesPort = false, mayReadFiles }: Pick<PublicServerDeps, 'sharesPort' | 'mayReadFiles'> = {},
+): HttpServer {
+  return new HttpServer({
+    routes: [...routes, ...operatorPageRoutes(maker)],
+    sharesPort,
+    ...(mayReadFiles && { mayReadFiles }),
+    findFile: logFiles(keys, published),
+    trustedProxies: config.http.trustedProxies,
+    onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
+    onRefused,
+    onFault,
+  })
 }
 
 export interface PublicServerDeps {
@@ -125,7 +167,7 @@ export function publicServer(
     routes,
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
-    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
+    findFile: logFiles(keys, published),
     admission,
     webSocket: { accept: signalling.accept, connections, publicUrl },
     newcomers,
@@ -141,6 +183,10 @@ export function publicServer(
     onRefused: context.onRefused,
     onFault: context.onFault,
   })
+}
+
+function logFiles(keys: ServedLog['keys'], published: ServedLog['published']): LogFiles['find'] {
+  return new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find
 }
 
 /** Routes of the development console; none without one. */

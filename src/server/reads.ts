@@ -60,7 +60,16 @@ export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['a
   return janus && new RoomTokens(janus).admit
 }
 
-function featuresOf({ mail, sms, apns, fcm, turn, janus, passkeys }: ApplicationConfig): Features {
+function featuresOf({
+  contactsBy,
+  mail,
+  sms,
+  apns,
+  fcm,
+  turn,
+  janus,
+  passkeys,
+}: ApplicationConfig): Features {
   return {
     mail: mail !== undefined,
     sms: sms !== undefined,
@@ -68,6 +77,7 @@ function featuresOf({ mail, sms, apns, fcm, turn, janus, passkeys }: Application
     fcm: fcm !== undefined,
     turn: turn !== undefined,
     passkeys: passkeys !== undefined,
+    contacts: contactsBy,
     media: janus === undefined ? 'client' : 'janus',
   }
 }

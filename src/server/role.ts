@@ -30,6 +30,7 @@ export interface Alone {
   readonly kind: 'alone'
   readonly writer: Writer
   readonly http: HttpServer
+  readonly serverApi: HttpServer
 }
 
 /** Writes; its fronts serve the clients. */
@@ -51,4 +52,5 @@ export interface FrontRole {
   readonly signalling: Signalling
   readonly connections: OpenConnections
   readonly http: HttpServer
+  readonly serverApi: HttpServer
 }

@@ -22,6 +22,8 @@ import {
   publicServer,
   registrationServer,
   renewCertificates,
+  serverApiRoutes,
+  serverApiServer,
   stompTcpServer,
 } from './listeners.ts'
 import { openLog } from './open-log.ts'
@@ -58,7 +60,8 @@ interface Machine {
   readonly newcomers: Newcomers
   readonly connections: OpenConnections
   readonly ofConsole: readonly HttpRoute[]
-  /** Every HTTP route but the log's files. */
+  readonly ofServerApi: readonly HttpRoute[]
+  /** Every route of the public port but the log's files. */
   readonly routes: readonly HttpRoute[]
 }
 
@@ -78,7 +81,12 @@ async function openMachine(
   const writer = await startWriter(context, system, log, { publicUrl, newcomers, recording })
   const figures = () => system.figures()
   const ofConsole = consoleRoutes(context, log, writer.application, { publicUrl, localUrl, figures, onReset })
-  const routes = [...publicRoutes(context, log, writer.application, publicUrl), ...ofConsole]
+  const ofServerApi = serverApiRoutes(writer.application.serverRoutes, addresses.serverApiUrl)
+  const routes = [
+    ...publicRoutes(context, log, writer.application, publicUrl),
+    ...ofConsole,
+    ...(config.serverApi.isPublic ? ofServerApi : []),
+  ]
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
   observeStore(metrics, () => log.database.figures)
@@ -91,27 +99,30 @@ async function openMachine(
     newcomers,
     connections,
     ofConsole,
+    ofServerApi,
     routes,
   }
 }
 
 async function startAlone(machine: Machine): Promise<ServerInRole> {
-  const { context, addresses, writer, newcomers, connections, routes } = machine
+  const { context, addresses, writer, newcomers, connections, routes, ofServerApi } = machine
   const { config, metrics } = context
   const { publicUrl } = addresses
   const onServed = context.devConsole?.onServed
   const http = publicServer(context, writer.log, writer.application, {
     ...{ routes, publicUrl, connections, newcomers, onServed },
   })
+  const serverApi = serverApiServer(context, writer.log, ofServerApi)
   observeFronts(metrics, () => NO_FRONTS)
   const inner = innerServers(machine, () => [])
-  await open(machine, { ...inner.servers, http: alsoOnLoopback(config, http) })
+  await open(machine, { ...inner.servers, serverApi, http: alsoOnLoopback(config, http) })
   context.opened()
-  const role: Alone = { kind: 'alone', writer, http }
+  const role: Alone = { kind: 'alone', writer, http, serverApi }
+  const servers = [http, serverApi]
   const stops: Stops = {
-    listening: () => http.stopListening(),
-    requests: () => http.answered(STOP_DEADLINE_MS / 5),
-    sockets: () => http.close(),
+    listening: () => servers.forEach(each => void each.stopListening()),
+    requests: () => Promise.all(servers.map(each => each.answered(STOP_DEADLINE_MS / 5))),
+    sockets: () => servers.forEach(each => void each.close()),
   }
   return new MachineServer(machine, role, [stops, inner.stops], read =>
     renewCertificates(context, http, inner.servers.grpc, read),
@@ -125,7 +136,7 @@ async function startWithFronts(machine: Machine): Promise<ServerInRole> {
     context,
     system,
     writer,
-    routes,
+    routes: [...routes, ...writer.application.serverRoutes],
     leaseLastsMs: () => Number.POSITIVE_INFINITY,
   })
   const deps = {
@@ -138,7 +149,7 @@ async function startWithFronts(machine: Machine): Promise<ServerInRole> {
   const fronts = new Fronts(deps, { kind: 'here', desks })
   published.subscribe(() => fronts.onPublished())
   const inner = innerServers(machine, () => fronts.metrics())
-  await open(machine, { ...inner.servers, http: { listen: chosenPort } })
+  await open(machine, { ...inner.servers, serverApi: { listen: chosenPort }, http: { listen: chosenPort } })
   const running = startFronts(fronts, deps, context.config.fronts)
   observeFronts(context.metrics, () => running.processes.figures)
   await running.serving
@@ -181,7 +192,7 @@ function innerServers(
 
 async function open(
   { context, addresses }: Machine,
-  servers: Pick<Ports, 'http' | 'grpc' | 'admin' | 'stompTcp'>,
+  servers: Pick<Ports, 'http' | 'grpc' | 'admin' | 'serverApi' | 'stompTcp'>,
 ): Promise<void> {
   const { config, say } = context
   const ports = { ...servers, listeners: listenersOf(config), isSecure: config.http.tls !== undefined }

@@ -83,6 +83,7 @@ const NO_ANSWER = {
   timeout: 'no answer in time',
   network: 'can’t be reached',
   'address-not-public': 'is not at a public address',
+  'address-not-allowed': 'is at an address that is not allowed',
 } as const
 /** A line, or three of the largest signatures. */
 const ANSWER_BYTES_MAX = 10_240

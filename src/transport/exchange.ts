@@ -2,13 +2,15 @@
  * One HTTP request from its first byte to its answer: route, admission, headers, body, handler, problem.
  *
  * uWebSockets.js ends the process when a request is neither answered nor watched for abort on return, and throws when
- * `req` is used after it or `res` after an abort. `Exchange` is the only thing that touches either, files apart.
+ * `req` is used after it or `res` after an abort. `Exchange` is the only thing that touches either, files apart, and `AnswerStream` in its name.
  */
 
 import type uWS from 'uWebSockets.js'
 import { isTokenRefusal, SignalError } from '../errors.ts'
-import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
+import { ANSWER_STREAM_MS_MAX, ANSWER_STREAMS_MAX, BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
+import { dropStream, encoded, isStream } from './answer-body.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
+import { AnswerStream } from './answer-stream.ts'
 import type { BodyHeaders } from './body-headers.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, isOwnOrigin, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
 import type { HttpServerDeps, RefusedRequest, ServedRequest } from './http-deps.ts'
@@ -16,6 +18,7 @@ import { endHead } from './log-files.ts'
 import { idSequence } from './open-connections.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
+import { bodyTooLarge, nothingAt, refuseCoded } from './refusals.ts'
 import type { RemoteAddresses } from './remote-address.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute, RequestAdmission } from './route.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
@@ -30,6 +33,8 @@ export interface ExchangeShared {
   readonly cors: CorsPolicy | undefined
   /** Requests that are neither answered nor aborted. */
   requestsOpen: number
+  /** Those of them whose answers are being made part by part. */
+  streamsOpen: number
 }
 
 /** Copies of what `req` said. */
@@ -66,6 +71,8 @@ export class Exchange implements HttpRequest {
   #refusal: SignalError | undefined
   /** Whether the connection ends with the answer. */
   #isLast = false
+  /** The answer on its way, where it is made part by part. */
+  #stream: AnswerStream | undefined
   #isOver = false
 
   constructor(
@@ -102,6 +109,7 @@ export class Exchange implements HttpRequest {
     if (this.#isOver) return false
     this.#isOver = true
     this.#shared.requestsOpen--
+    if (this.#stream !== undefined) this.#shared.streamsOpen--
     return true
   }
 
@@ -149,7 +157,9 @@ export class Exchange implements HttpRequest {
 
   /** Watches for the end of the connection, and copies what may be asked for of `req`. */
   #outlive(req: uWS.HttpRequest): void {
-    this.#res.onAborted(() => this.#end())
+    this.#res.onAborted(() => {
+      if (this.#end()) this.#stream?.abort()
+    })
     this.#kept = {
       acceptLanguage: req.getHeader('accept-language'),
       query: req.getQuery() ?? '',
@@ -303,16 +313,65 @@ export class Exchange implements HttpRequest {
   }
 
   #answer(answer: HttpAnswer): void {
-    if (!this.#end()) return
-    if (this.#req !== undefined) this.#write(answer)
-    else this.#res.cork(() => this.#write(answer))
-    const seconds = (performance.now() - this.#startedAtMs) / 1000
-    const { onAnswer, onServed } = this.#shared.server
-    onAnswer?.(this.#match?.path ?? 'none', answer.status, seconds)
-    if (onServed !== undefined) onServed(this.#served(answer, seconds))
+    const { body } = answer
+    if (!isStream(body)) this.#answerWhole(answer, body)
+    else if (this.#isOver || this.method === 'HEAD' || this.#shared.streamsOpen >= ANSWER_STREAMS_MAX) {
+      dropStream(body, error => this.#onFault(error))
+      if (this.method === 'HEAD') this.#answerWhole(answer, '')
+      else if (!this.#isOver)
+        this.#fail(new SignalError('OVERLOADED', 'too many long answers are on their way'))
+    } else this.#answerInParts(answer, body)
   }
 
-  #served({ status, contentType, body }: HttpAnswer, seconds: number): ServedRequest {
+  #answerWhole(answer: HttpAnswer, body: string | Uint8Array): void {
+    if (!this.#end()) return
+    if (this.#req !== undefined) this.#write(answer, body)
+    else this.#res.cork(() => this.#write(answer, body))
+    this.#onAnswer(answer)
+    this.#shared.server.onServed?.(this.#served(answer, body, body.length))
+  }
+
+  #answerInParts(answer: HttpAnswer, body: AsyncIterable<Uint8Array>): void {
+    this.#shared.streamsOpen++
+    const { streamDeadlineMs = ANSWER_STREAM_MS_MAX } = this.#shared.server
+    this.#stream = new AnswerStream(this.#res, body, streamDeadlineMs, {
+      writeHead: () => {
+        this.#writeHead(answer)
+        this.#onAnswer(answer)
+      },
+      onWritten: bytes => {
+        this.#end()
+        this.#shared.server.onServed?.(this.#served(answer, undefined, bytes))
+      },
+      onFailed: (error, hasBegun) => (hasBegun ? this.#cutOff(error) : this.#fail(error)),
+      onFault: error => this.#onFault(error),
+    })
+  }
+
+  /** Ends the connection in the middle of an answer. */
+  #cutOff(error: unknown): void {
+    if (error instanceof SignalError) this.#shared.server.onRefused(error.code, this.#refused(error))
+    else this.#onFault(error)
+    this.#res.close()
+  }
+
+  #onFault(error: unknown): void {
+    this.#shared.server.onFault(error, this.requestId)
+  }
+
+  get #seconds(): number {
+    return (performance.now() - this.#startedAtMs) / 1000
+  }
+
+  #onAnswer({ status }: HttpAnswer): void {
+    this.#shared.server.onAnswer?.(this.#match?.path ?? 'none', status, this.#seconds)
+  }
+
+  #served(
+    { status, contentType }: HttpAnswer,
+    answer: string | Uint8Array | undefined,
+    answerBytes: number,
+  ): ServedRequest {
     return {
       requestId: this.requestId,
       method: this.method,
@@ -324,20 +383,22 @@ export class Exchange implements HttpRequest {
       status,
       code: this.#refusal?.code,
       pointer: this.#refusal?.errors[0]?.pointer,
-      seconds,
+      seconds: this.#seconds,
       answerType: contentType,
-      answer: body,
+      answer,
+      answerBytes,
     }
   }
 
-  #write(answer: HttpAnswer): void {
+  #write(answer: HttpAnswer, body: string | Uint8Array): void {
     const res = this.#res
     this.#writeHead(answer)
-    if (answer.status === 204 || answer.status === 304) res.endWithoutBody()
-    else if (this.#isLast) res.end(this.method === 'HEAD' ? '' : encoded(answer.body), true)
-    else if (this.method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
+    // How long a stream would be is not known.
+    if (answer.status === 204 || answer.status === 304 || isStream(answer.body)) res.endWithoutBody()
+    else if (this.#isLast) res.end(this.method === 'HEAD' ? '' : encoded(body), true)
+    else if (this.method === 'HEAD') endHead(res, Buffer.byteLength(body))
     // A body that was refused is not read to its end: the connection can't be used again.
-    else res.end(encoded(answer.body), answer.status === 413)
+    else res.end(encoded(body), answer.status === 413)
   }
 
   #writeHead({ status, contentType, noStore = false, headers }: HttpAnswer): void {
@@ -367,16 +428,6 @@ export class Exchange implements HttpRequest {
   }
 }
 
-/**
- * A body as bytes, valid until the next call. Departure from handing over the text: uWebSockets would measure it, encode it
- * into memory of its own and copy it from there, a microsecond for 2 kB (`bench/lookup.ts`); and from Node 24 on it sends
- * texts within Latin-1 as Latin-1.
- */
-function encoded(body: string | Uint8Array): Uint8Array {
-  if (typeof body !== 'string') return body
-  return body.length > ENCODED_MAX ? Buffer.from(body) : ENCODING.subarray(0, ENCODING.write(body))
-}
-
 /** See `HttpRoute.headers`. */
 function headerOf(req: uWS.HttpRequest, name: string): string {
   if (!name.endsWith('*')) return req.getHeader(name)
@@ -388,33 +439,11 @@ function headerOf(req: uWS.HttpRequest, name: string): string {
   return names.join()
 }
 
-/** The refusal where nothing takes the method at a path, or nothing is there. */
-function nothingAt(match: Match | undefined): SignalError {
-  if (match === undefined) return new SignalError('NOT_FOUND', 'there is nothing at this path')
-  const allow = [...match.targets.keys()].join(', ')
-  return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
-}
-
-/** Bodies are small, and a compressed one would have to be bounded twice (RFC 9110, 15.5.16). */
-function refuseCoded(contentEncoding: string): void {
-  if (contentEncoding === '' || contentEncoding.toLowerCase() === 'identity') return
-  throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send the body without a Content-Encoding', {
-    members: { acceptEncoding: 'identity' },
-  })
-}
-
-function bodyTooLarge(bytesMax: number): SignalError {
-  return new SignalError('BODY_TOO_LARGE', `a body here has at most ${bytesMax} bytes`)
-}
-
 /** A method that is none of these is a text of the peer's. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const ORIGIN_REFUSED = new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not call')
 const AUTHORIZATION = 'authorization'
 const nextRequestId = idSequence()
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
-const ENCODING = Buffer.allocUnsafeSlow(65_536)
-/** Characters (UTF-16) of the texts that are encoded there: each takes at most three bytes. */
-const ENCODED_MAX = Math.floor(ENCODING.length / 3)
 const NO_BYTES = new Uint8Array(0)
 const NO_PARAMS: readonly string[] = []

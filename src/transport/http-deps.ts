@@ -34,14 +34,15 @@ export interface ServedRequest {
   readonly pointer: string | undefined
   readonly seconds: number
   readonly answerType: string
-  readonly answer: string | Uint8Array
+  /** Undefined for one that was made part by part. */
+  readonly answer: string | Uint8Array | undefined
+  readonly answerBytes: number
 }
 
 /** A `ServedRequest` with its sender, and with its bodies where they are short. */
 export interface ShownRequest extends Omit<ServedRequest, 'body' | 'answer'> {
   readonly requester: { readonly userId: bigint; readonly deviceId?: bigint } | undefined
   readonly bodyBytes: number
-  readonly answerBytes: number
   readonly body: Uint8Array | undefined
   readonly answer: string | Uint8Array | undefined
 }
@@ -70,6 +71,8 @@ export interface HttpServerDeps {
   readonly isLoopbackAllowed?: boolean
   /** `BODY_DEADLINE_MS` where it is left out. */
   readonly bodyDeadlineMs?: number
+  /** `ANSWER_STREAM_MS_MAX` where it is left out. */
+  readonly streamDeadlineMs?: number
   /** WebSockets on the paths of STOMP; none where it is left out. */
   readonly webSocket?: WebSocketDeps
   /** Decides when a new connection is read; at once where it is left out. */

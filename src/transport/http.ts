@@ -46,6 +46,7 @@ export class HttpServer {
           ? new CorsPolicy(corsOrigins, isLoopbackAllowed)
           : undefined,
       requestsOpen: 0,
+      streamsOpen: 0,
     }
     this.#apps = [this.#newApp(tls)]
   }

@@ -239,6 +239,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   CIRCLE_FULL: { vi: 'Quá nhiều thành viên hoặc nhóm', de: 'Zu viele Mitglieder oder Kreise' },
   REPORT_NOT_FOUND: { vi: 'Không có báo cáo này', de: 'Meldung nicht gefunden' },
   WEBHOOK_NOT_FOUND: { vi: 'Không có webhook này', de: 'Webhook nicht gefunden' },
+  WEBHOOK_LIMIT: { vi: 'Quá nhiều webhook', de: 'Zu viele Webhooks' },
   CALLEE_NOT_CONTACT: {
     vi: 'Chưa thể gọi cho người này. Hãy trở thành liên hệ của nhau trước.',
     de: 'Du kannst diese Person noch nicht anrufen. Werdet zuerst Kontakte.',

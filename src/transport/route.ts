@@ -20,10 +20,16 @@ export interface HttpRequest {
   readonly body: Uint8Array
 }
 
+/**
+ * Whole, or made part by part while the client reads. Parts have some tens of kilobytes. `return` of their iterator is called
+ * when the client goes; where `next` rejects after the first part, the client gets an answer that was cut off.
+ */
+export type AnswerBody = string | Uint8Array | AsyncIterable<Uint8Array>
+
 export interface HttpAnswer {
   readonly status: number
   readonly contentType: string
-  readonly body: string | Uint8Array
+  readonly body: AnswerBody
   /** Adds `Cache-Control: no-store`. */
   readonly noStore?: boolean
   readonly headers?: readonly (readonly [string, string])[] | undefined

@@ -3,7 +3,6 @@
 import t from 'tap'
 import { frontDeskKind } from '../../actors/front-desk.ts'
 import type { ForwardedRequest, FrontDeskMessage } from '../../actors/messages.ts'
-import type { HttpAnswer } from '../../src/transport/route.ts'
 import { makeStage } from '../support/actors.ts'
 
 t.test('all that has waited for a paused writer is answered', async t => {
@@ -11,7 +10,8 @@ t.test('all that has waited for a paused writer is answered', async t => {
   const unused = () => Promise.reject(new Error('unused'))
   const desk = system.define<FrontDeskMessage>(
     frontDeskKind({
-      answer: async route => ({ status: 200, body: route }) as unknown as HttpAnswer,
+      answer: async route => ({ answer: { status: 200, contentType: '', body: route } }),
+      newStreamName: () => 'unused',
       inbox: { settle: unused, markDelivered: unused },
       register: unused,
       catchUp: unused,

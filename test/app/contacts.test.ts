@@ -76,6 +76,20 @@ t.test('whom the server names in place of a link’s person is no contact, and a
   }
 })
 
+t.test('a report reaches the moderators, once', async t => {
+  const server = await startLog(t, t.testdir(), settingsFor(2))
+  const [ann, bob] = [await startPerson(server, 0), await startPerson(server, 1)]
+  const contacts = new Contacts(ann.session, ann.keyLog, names)
+  const [first] = await contacts.reportReasons()
+  t.match(first, { reason: 'harassment', title: /[a-z]/ })
+  const [annId, userId] = [ann.session.userId!, bob.session.userId!]
+  t.match(await contacts.report(userId, { reason: first!.reason, text: 'At night' }), {
+    reportId: /^[0-9]+$/,
+  })
+  t.equal(await rejectionOf(contacts.report('7', { reason: 'other' })), 'USER_NOT_FOUND')
+  t.equal(await rejectionOf(contacts.report(annId, { reason: 'other' })), 'SELF_REQUEST')
+})
+
 t.test('the name of a link’s owner is not asked for where the fragment does not hold', async t => {
   const folder = t.testdir({ one: {}, other: {} })
   const server = await startLog(t, join(folder, 'one'), settingsFor(2))

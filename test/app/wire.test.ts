@@ -1,29 +1,36 @@
-/** The types of `callsign/app`, and the names of ids, are those that the server documents. */
+/** The types of `callsign/app` and `callsign/server`, and the names of ids, are those that the server documents. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { wireTypes } from '../../scripts/support/wire-types.ts'
+import { serverWireTypes, wireTypes } from '../../scripts/support/wire-types.ts'
 import { openServer } from '../support/open-server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 t.test('the bodies of wire.ts are those of the documents', async t => {
   const server = await openServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
-  const read = async (name: string) => JSON.parse(await (await fetch(`${server.http}/${name}.json`)).text())
-  const made = wireTypes(await read('openapi'), await read('asyncapi'))
+  const read = async (url: string) => JSON.parse(await (await fetch(`${url}.json`)).text())
+  const asyncApi = await read(`${server.http}/asyncapi`)
+  const made = wireTypes(await read(`${server.http}/openapi`), asyncApi)
   const how = 'start a server with `npm start`, then run `node dist/scripts/support/write-wire-types.js`'
   t.equal(readFileSync(join(PROJECT_ROOT, 'src/app/wire.ts'), 'utf8'), made, how)
+  const forBackends = serverWireTypes(await read(`${server.serverApi}/server/openapi`), asyncApi)
+  t.equal(readFileSync(join(PROJECT_ROOT, 'src/backend/wire.ts'), 'utf8'), forBackends, how)
 })
 
+const WEBHOOK = { type: 'object', properties: { secretId: { type: 'string', format: 'uint64' } } }
 const EVENTS = {
   channels: {
+    webhooks: { address: 'webhooks', messages: { hook: {} } },
     calls: { address: '/user/queue/calls', messages: { ended: {} } },
     call: { address: '/topic/call.{callId}', messages: { ended: {} } },
   },
   components: {
-    schemas: {},
-    messages: { ended: { summary: 'It ended', payload: { $ref: '#/components/schemas/Outer' } } },
+    messages: {
+      ended: { summary: 'It ended', payload: { $ref: '#/components/schemas/Outer' } },
+      hook: { summary: 'For backends', payload: { $ref: '#/components/schemas/Hook' } },
+    },
   },
 }
 const ID = { type: 'string', format: 'uint64' }
@@ -31,12 +38,18 @@ const ID = { type: 'string', format: 'uint64' }
 function madeOf(properties: Readonly<Record<string, object>>): string {
   const inner = { type: 'object', properties }
   const outer = { type: 'object', properties: { people: { type: 'array', items: inner } } }
-  return wireTypes({ paths: {}, components: { schemas: { Outer: outer } } }, EVENTS)
+  const { channels, components } = EVENTS
+  const schemas = { Outer: outer, Hook: WEBHOOK }
+  return wireTypes(
+    { paths: {}, components: { schemas: { Outer: outer } } },
+    { channels, components: { ...components, schemas } },
+  )
 }
 
 t.test('a member is an id by its schema, in a list and within another member too', async t => {
   const made = madeOf({ owner: ID, others: { type: 'array', items: ID }, gridId: { type: 'integer' } })
   t.match(made, "ID_MEMBERS: ReadonlySet<string> = new Set(['others', 'owner'])")
+  t.notMatch(made, /Hook|secretId/, 'what only backends get is not for apps')
 })
 
 t.test('a name that is an id here and a number there is refused', async t => {

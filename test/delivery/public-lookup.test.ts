@@ -2,7 +2,7 @@
 
 import type { LookupAddress } from 'node:dns'
 import t from 'tap'
-import { isPublicAddress, NotPublicError, publicLookup } from '../../src/delivery/public-lookup.ts'
+import { AddressRefusedError, isPublicAddress, publicLookup } from '../../src/delivery/public-lookup.ts'
 
 t.test('all addresses are public but those of special purpose', async t => {
   for (const address of ['8.8.8.8', '1.1.1.1', '223.255.255.255', '2a00:1450:4001::1', '2606:4700::1111'])
@@ -60,7 +60,7 @@ t.test('a name has its addresses, in either form that a socket asks for', async 
 t.test('a name with one address of the own network has none at all', async t => {
   for (const all of [true, false]) {
     const refusal = await lookup([GOOD, OWN], all).catch(error => error)
-    t.ok(refusal instanceof NotPublicError)
+    t.ok(refusal instanceof AddressRefusedError)
     await t.rejects(lookup([], all), { message: 'no address' })
     await t.rejects(lookup(new Error('unknown'), all), { message: 'unknown' })
   }

@@ -14,9 +14,11 @@ import { checkWebPush } from '../../scripts/doctor/push.ts'
 import { checkRunning } from '../../scripts/doctor/running.ts'
 import { checkTls } from '../../scripts/doctor/tls.ts'
 import { checkTurn } from '../../scripts/doctor/turn.ts'
+import { checkUserTokens } from '../../scripts/doctor/user-tokens.ts'
 import { checkWitnesses } from '../../scripts/doctor/witnesses.ts'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { generateVapidKey, vapidPublicKey } from '../../src/delivery/vapid-key.ts'
+import { generateUserTokenKey, userTokenKey } from '../../src/domain/accounts/user-token.ts'
 import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
 import { formatVerifierKey, parseSignerKey } from '../../src/log/note.ts'
@@ -114,13 +116,14 @@ async function consultBy(
 
 /** Settings of a server in production on ports of its own, its data in the folder. */
 async function settings(dataFolder: string): Promise<Record<string, string>> {
-  const [http, grpc, admin] = [await freePort(), await freePort(), await freePort()]
+  const [http, grpc, admin, serverApi] = await Promise.all([1, 2, 3, 4].map(freePort))
   return {
     ...productionEnvironment(),
     CALLSIGN_DATA_DIR: dataFolder,
     CALLSIGN_HTTP_PORT: `${http}`,
     CALLSIGN_GRPC_PORT: `${grpc}`,
     CALLSIGN_ADMIN_PORT: `${admin}`,
+    CALLSIGN_SERVER_API_PORT: `${serverApi}`,
     CALLSIGN_PUBLIC_URL: `http://127.0.0.1:${http}`,
   }
 }
@@ -158,6 +161,7 @@ t.test(
     const tlsKey = join(folder, 'server.key')
     writeFileSync(tlsKey, readFileSync(join(TLS, 'server.key')), { mode: 0o600 })
     const vapidKey = generateVapidKey(randomBytes)
+    const tokenKey = generateUserTokenKey(randomBytes)
     const environment = {
       ...plain,
       ...world.environment,
@@ -166,6 +170,8 @@ t.test(
       CALLSIGN_WITNESS_POLICY: policy,
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
       CALLSIGN_VAPID_KEY: vapidKey,
+      CALLSIGN_TOKEN_KEY: tokenKey,
+      CALLSIGN_TOKEN_AUDIENCES: 'https://api.example.org',
       CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
       CALLSIGN_TLS_KEY: tlsKey,
       CALLSIGN_PUBLIC_URL: `https://localhost:${plain.CALLSIGN_HTTP_PORT}`,
@@ -200,6 +206,7 @@ t.test(
       plain.KT_PRIVATE_KEY!,
       plain.CALLSIGN_SECRET!,
       vapidKey,
+      tokenKey,
     ]
     t.same(
       secrets.filter(secret => text.includes(secret)),
@@ -227,7 +234,7 @@ t.test('before the first start nothing fails that is only not set, and nothing i
   )
   t.match(
     unset.map(({ check }) => check).join(),
-    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,web push,turn,media,providers,sign in with apple,clock/,
+    /head file,witnesses,server,public url,tls,mail,sms,apns,fcm,web push,turn,media,providers,sign in with apple,user tokens,clock/,
   )
   t.notOk(existsSync(dataFolder), 'the data directory is still not there')
 })
@@ -238,6 +245,43 @@ t.test('the key of pushes to browsers is named by its public half', async t => {
   const { line, text } = await look(checkWebPush, { ...plain, CALLSIGN_VAPID_KEY: key })
   t.match(line('web push'), { ok: true, detail: vapidPublicKey(key) })
   t.notOk(text.includes(key))
+})
+
+t.test('the key of user tokens is looked for where those who check them do', async t => {
+  const [signing, other] = [generateUserTokenKey(randomBytes), generateUserTokenKey(randomBytes)]
+  const { kid } = userTokenKey(signing).jwk
+  let answer = { status: 200, text: JSON.stringify({ keys: [userTokenKey(other).jwk, { kid }] }) }
+  const server = createHttpServer((_, response) => void response.writeHead(answer.status).end(answer.text))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const environment = {
+    ...(await settings(join(t.testdir(), 'data'))),
+    CALLSIGN_TOKEN_KEY: `${signing},${other}`,
+    CALLSIGN_TOKEN_AUDIENCES: 'https://api.example.org',
+    CALLSIGN_PUBLIC_URL: url,
+  }
+  const seen = async (more = {}) =>
+    (await look(checkUserTokens, { ...environment, ...more })).line('user tokens')
+  t.match(await seen(), {
+    ok: true,
+    detail: `key ${kid} signs, for https://api.example.org; ${url}/.well-known`,
+  })
+  answer = { status: 200, text: JSON.stringify({ keys: [userTokenKey(other).jwk] }) }
+  t.match(await seen(), { ok: false, detail: /does not list .* restart every node with the same keys/ })
+  for (const odd of ['{"keys":{}}', 'null', '<html>']) {
+    answer = { status: 200, text: odd }
+    t.match(await seen(), { ok: false, detail: /answers 200, and no keys: have the proxy pass it on/ })
+  }
+  answer = { status: 404, text: '' }
+  t.match(await seen(), { ok: false, detail: /answers 404/ })
+  const nowhere = `http://127.0.0.1:${await freePort()}`
+  t.match(await seen({ CALLSIGN_PUBLIC_URL: nowhere }), { ok: true, detail: /was not seen \(ECONNREFUSED\)/ })
+  t.match(await seen({ CALLSIGN_TOKEN_AUDIENCES: '' }), { ok: null, detail: 'set CALLSIGN_TOKEN_AUDIENCES' })
+  t.match(await seen({ CALLSIGN_TOKEN_AUDIENCES: '', CALLSIGN_TOKEN_KEY: '' }), {
+    ok: null,
+    detail: 'set CALLSIGN_TOKEN_KEY_FILE',
+  })
 })
 
 t.test('settings that are wrong are all named', async t => {

@@ -1,7 +1,7 @@
 /** Several processes that serve one port: the same server to its clients, also when one of the processes is killed. */
 
 import { once } from 'node:events'
-import { appendFileSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, copyFileSync, rmSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -11,30 +11,13 @@ import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { binariesToLoad } from '../../src/operations/native-binaries.ts'
 import { endStory, friends, startCall } from '../support/call-story.ts'
 import { DevPerson } from '../support/dev-person.ts'
+import { frontsOf } from '../support/fronts-of.ts'
 import { registerKey } from '../support/live-log.ts'
 import { headerOf } from '../support/naive-stomp.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
 import { bySize, long, sized } from '../support/size.ts'
 import { WireServer } from '../support/wire-server.ts'
-
-/** The processes that the server has started. */
-function frontsOf(pid: number): number[] {
-  return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
-    .filter(each => isFrontOf(each, pid))
-}
-
-function isFrontOf(pid: number, parent: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const [, parentPid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return Number(parentPid) === parent && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('front.js')
-  } catch {
-    return false
-  }
-}
 
 /** Of the tests that leave the server as it was. */
 const shared = await WireServer.start(t, {

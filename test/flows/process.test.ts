@@ -20,6 +20,7 @@ import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { vapidPublicKey } from '../../src/delivery/vapid-key.ts'
+import { userTokenKeyTexts } from '../../src/domain/accounts/user-token.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/nodes.ts'
@@ -67,16 +68,19 @@ t.test('keygen makes the environment that production starts with', async t => {
     environment.VRF_PRIVATE_KEY,
     environment.CALLSIGN_SECRET,
     environment.CALLSIGN_VAPID_KEY,
+    environment.CALLSIGN_TOKEN_KEY,
   ]) {
     t.notOk(server.stderr().includes(secret!), 'no secret in the log output')
   }
 })
 
-t.test('keygen makes a key for pushes to browsers alone', async t => {
-  const { stdout } = await run(process.execPath, [KEYGEN, '--vapid'])
-  const { CALLSIGN_VAPID_KEY = '', ...others } = parseEnv(stdout)
-  t.same({ ...others }, {})
+t.test('keygen makes the key for pushes to browsers alone, and that of user tokens', async t => {
+  const made = async (flag: string) => ({ ...parseEnv((await run(process.execPath, [KEYGEN, flag])).stdout) })
+  const { CALLSIGN_VAPID_KEY = '', ...others } = await made('--vapid')
   t.ok(vapidPublicKey(CALLSIGN_VAPID_KEY))
+  const { CALLSIGN_TOKEN_KEY = '', ...more } = await made('--token')
+  t.same(userTokenKeyTexts(CALLSIGN_TOKEN_KEY), [CALLSIGN_TOKEN_KEY])
+  t.same([others, more], [{}, {}])
   await t.rejects(run(process.execPath, [KEYGEN, '--vapid', '--origin', 'x']), { code: 2 })
 })
 
@@ -250,7 +254,8 @@ t.test('in production a taken port is one line and exit 1', sized(), async t => 
 })
 
 t.test('in development each server takes the next port instead, and says so', async t => {
-  const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT', 'CALLSIGN_STOMP_TCP_PORT']
+  const servers = ['HTTP', 'GRPC', 'ADMIN', 'SERVER_API', 'STOMP_TCP']
+  const names = servers.map(name => `CALLSIGN_${name}_PORT`)
   const ports = await Promise.all(names.map(async name => [name, await takePort(t)] as const))
   const environment = Object.fromEntries(ports.map(([name, port]) => [name, String(port)]))
   const server = await openServer({ dataFolder: t.testdir(), environment })
@@ -262,7 +267,7 @@ t.test('in development each server takes the next port instead, and says so', as
     await until(async () => said.test(server.stderr()))
     const [, used] = said.exec(server.stderr())!
     t.ok(Number(used) > port && Number(used) <= port + 20, `${name}: ${used}`)
-    const addresses = [server.http, server.grpc, server.admin, server.stompTcp ?? '']
+    const addresses = [server.http, server.grpc, server.admin, server.serverApi, server.stompTcp ?? '']
     t.ok(
       addresses.some(address => address.endsWith(`:${used}`)),
       'the ready line has it',
@@ -289,12 +294,16 @@ t.test('an address that is not of this machine is said to be none', sized(), asy
 
 t.test('a restart gets its ports back at once, also with connections left from before', sized(), async t => {
   const dataFolder = t.testdir()
-  const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT']
+  const names = ['HTTP', 'GRPC', 'ADMIN', 'SERVER_API'].map(name => `CALLSIGN_${name}_PORT`)
   const ports = await Promise.all(names.map(freePort))
   const environment = Object.fromEntries(names.map((name, at) => [name, String(ports[at])]))
   for (let round = 1; round <= bySize({ short: 2, long: 3 }); round++) {
     const server = await startServer({ dataFolder, environment })
-    for (const url of [`${server.http}/checkpoint`, `${server.admin}/healthz`])
+    for (const url of [
+      `${server.http}/checkpoint`,
+      `${server.admin}/healthz`,
+      `${server.serverApi}/server/openapi.json`,
+    ])
       await (await fetch(url)).text()
     t.equal(await server.end(), 0, `round ${round}`)
   }

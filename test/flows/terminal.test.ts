@@ -19,7 +19,8 @@ interface Terminal {
 
 function startOnTerminal(t: Test, args: string, environment: Readonly<Record<string, string>>): Terminal {
   const command = `exec ${process.execPath} ${join(PROJECT_ROOT, 'dist/src/main.js')} ${args}`
-  const ports = { CALLSIGN_HTTP_PORT: '0', CALLSIGN_GRPC_PORT: '0', CALLSIGN_ADMIN_PORT: '0' }
+  const names = ['HTTP', 'GRPC', 'ADMIN', 'SERVER_API']
+  const ports = Object.fromEntries(names.map(name => [`CALLSIGN_${name}_PORT`, '0']))
   const env = { PATH: process.env.PATH, ...ports, CALLSIGN_DATA_DIR: t.testdir(), ...environment }
   const child = spawn(SCRIPT, ['-qefc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'], env })
   const ended = new Promise(resolve => child.once('close', resolve))

@@ -9,6 +9,7 @@ const FACTS: BannerFacts = {
   version: '1.2.3',
   http: 'http://127.0.0.1:8080',
   grpc: '127.0.0.1:50051',
+  serverApi: 'http://127.0.0.1:9070',
   admin: 'http://127.0.0.1:9090',
   dataFolder: '/srv/dev',
   origin: 'localhost/callsign-dev',

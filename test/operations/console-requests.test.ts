@@ -22,6 +22,7 @@ const LOGIN: ServedRequest = {
   seconds: 0.00123,
   answerType: 'application/problem+json',
   answer: '{"code":"VALIDATION_FAILED"}',
+  answerBytes: 28,
 }
 
 function open(bounds: ConstructorParameters<typeof RequestLog>[1] = {}) {
@@ -71,19 +72,27 @@ t.test('bodies are shown without their secrets, and one that is no JSON by its s
   t.match(first.request, '"emial": "ann@example.org"')
   t.notMatch(first.request, '424242')
   t.match(first, { route: '/app/api/login', answer: '{\n  "code": "VALIDATION_FAILED"\n}' })
-  log.add({ ...LOGIN, body: Buffer.from('otp=424242'), contentType: 'text/plain', answer: '' })
+  log.add({
+    ...LOGIN,
+    body: Buffer.from('otp=424242'),
+    contentType: 'text/plain',
+    answer: '',
+    answerBytes: 0,
+  })
   t.match(await detail(2), { request: '(10 bytes, text/plain, no JSON)', answer: '' })
   log.add({ ...LOGIN, body: Buffer.alloc(40_000, ' ') })
   t.match(await detail(3), { request: '(40000 bytes, not kept)' })
   log.add({ ...LOGIN, body: Buffer.from(JSON.stringify({ text: 'x'.repeat(30_000) })) })
   t.ok((await detail(4)).request.length < 12_100, 'a long one is cut')
-  await t.rejects(detail(5), { code: 'NOT_FOUND' })
+  log.add({ ...LOGIN, answer: undefined, answerBytes: 5_000_000 })
+  t.match(await detail(5), { answer: '(5000000 bytes, not kept)' }, 'one that was made part by part')
+  await t.rejects(detail(6), { code: 'NOT_FOUND' })
 })
 
 t.test('the last requests are kept, and of their bodies the newest', async t => {
   const { log, rows, detail } = open({ rowsMax: 10, bytesMax: 1_000 })
   const body = Buffer.from(JSON.stringify({ name: 'x'.repeat(189) }))
-  for (let at = 0; at < 1_000; at++) log.add({ ...LOGIN, body, answer: '' })
+  for (let at = 0; at < 1_000; at++) log.add({ ...LOGIN, body, answer: '', answerBytes: 0 })
   t.same(log.size, { rows: 10, bytes: 1_000 })
   t.same([rows()[0].sequence, rows().at(-1).sequence, rows().length], [991, 1_000, 10])
   t.equal((await detail(991)).request, '(200 bytes, not kept)')

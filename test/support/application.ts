@@ -17,9 +17,10 @@ import { openStores } from '../../src/server/application-stores.ts'
 import { sessionIdOf } from '../../src/store/accounts/session-store.ts'
 import type { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { NoticesDeps } from '../../src/store/messages/notices.ts'
+import { isStream } from '../../src/transport/answer-body.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { networkOf } from '../../src/transport/remote-address.ts'
-import type { HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
+import type { AnswerBody, HttpAnswer, HttpRoute } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
 import { openRehearsed, type RehearsedDatabase } from './memory-disk.ts'
@@ -56,6 +57,7 @@ export function worldOf(
   const stores = openStores(around(database), options.isConnected ?? (() => false), {
     secret: Buffer.alloc(32, options.secret ?? 7),
     lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+    retention: { reportsDays: 180, auditDays: 365 },
     historyDays: 90,
     nowMs,
     randomBytes,
@@ -177,11 +179,11 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
       // As the transport's memory, which goes back when the handler has returned.
       bytes.fill(0)
       const answer = await answering
-      const text = Buffer.from(answer.body).toString('utf8')
+      const text = await textOf(answer.body)
       return {
         status: answer.status,
         headers: headersOf(answer),
-        body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
+        body: bodyOf(answer, text),
         text,
       }
     } catch (error) {
@@ -201,6 +203,20 @@ export function routeSender(routes: readonly HttpRoute[], operations: readonly O
     documented.check(method, router.find(target.split('?')[0]!)!.path, answer)
     return answer
   }
+}
+
+function bodyOf({ status, contentType }: HttpAnswer, text: string): unknown {
+  if (!JSON_TYPE.test(contentType)) return status === 204 ? undefined : text
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+const JSON_TYPE = /^application\/(?:[a-z]+\+)?json\b/
+
+async function textOf(body: AnswerBody): Promise<string> {
+  const parts: Uint8Array[] = []
+  if (isStream(body)) for await (const part of body) parts.push(part)
+  else parts.push(Buffer.from(body))
+  return Buffer.concat(parts).toString('utf8')
 }
 
 /** By lower-case name. */
@@ -318,6 +334,6 @@ export async function newDeviceList(
   await world.database.change(change => world.deviceLists.finish(change, userId, logged))
 }
 
-function formatBody(body: unknown): string {
+export function formatBody(body: unknown): string {
   return JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }

@@ -163,12 +163,12 @@ export function resultOf(decision: CallDecision): string {
   return decision.kind === 'accepted' ? decision.reply.kind : decision.code
 }
 
-/** Effects in words: `<device> <message>`, `topic <event> <its user>`, `history <user> <status>`. */
+/** Effects in words: `<device> <message>`, `topic <event> <its user>`, `history <user> <status>`; without webhooks. */
 export function inWords(effects: readonly CallEffect[]): string[] {
-  return effects.map(effectInWords)
+  return effects.flatMap(effect => (effect.kind === 'webhook' ? [] : [effectInWords(effect)]))
 }
 
-function effectInWords(effect: CallEffect): string {
+function effectInWords(effect: Exclude<CallEffect, { kind: 'webhook' }>): string {
   switch (effect.kind) {
     case 'device':
       return `${effect.deviceId} ${effect.notice.kind}${effect.replaces === undefined ? '' : ' instead'}${effect.isMissed ? ', missed' : ''}`

@@ -58,7 +58,7 @@ export function callTo(callees: readonly Phone[]) {
   return { calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys: keysFor(callees) }
 }
 
-function keysFor(phones: readonly Phone[]): object {
+function keysFor(phones: readonly Phone[]): Record<string, string> {
   const keys = phones.map(
     ({ userId, deviceId }, at) => [`${userId}_${deviceId}`, Buffer.alloc(113, at + 1)] as const,
   )

@@ -81,7 +81,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
       read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }),
       displayNameOf: (_: View, userId: UserId) => `User ${userId}`,
     },
-    contacts: { linkOf: () => ({ sinceMs: 0 }), blockedAtMs: () => undefined },
+    contacts: { linkOf: () => ({ sinceMs: 0 }), blockedAtMs: () => undefined, haveCircle: () => false },
   }
 }
 

@@ -9,7 +9,7 @@ import { startServer } from './server.ts'
 import { answerSignature } from './sign-in-people.ts'
 import { proveByCode } from './step-up.ts'
 
-/** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
+/** Tables that stay empty: a provider, a backend, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'devices-pending',
   'device-lists-pending',
@@ -18,6 +18,10 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'sms-dial-codes',
   'outbox',
   'rates',
+  'server-keys',
+  'audit',
+  'external-ids',
+  'contact-addresses',
 ])
 
 /** Fills a store and kills its server at once, so that nothing that waits is done. */
@@ -55,6 +59,8 @@ export async function fillStore(dataFolder: string): Promise<void> {
     { 'idempotency-key': 'a-request-that-may-come-again' },
   )
   await addPasskey(caller!.app)
+  const report = { userId: caller!.userId, reason: 'spam', text: 'Hello all day' }
+  await stranger!.app.get(201, 'POST /app/api/report', report)
   await refuseSignIn(server.http)
   // Left last: within a second the sweep does what they leave behind.
   await again.get(200, 'POST /app/api/login', { email: 'somebody@example.org' })

@@ -80,6 +80,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'disk-full': STORE,
   'docs-pages': PAGE,
   doctor: 'looks at settings, machine and services',
+  export: 'its second story has two fronts',
   'file-modes': STORE,
   'first-call': 'the programs of pages make the calls of call-story',
   'foreign-files': STORE,
@@ -105,4 +106,5 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   tampering: STORE,
   terminal: 'how a terminal shows the lines of one process',
   turn: 'talks to the relay',
+  'user-tokens': 'its fourth story has fronts',
 }

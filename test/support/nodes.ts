@@ -238,7 +238,7 @@ export class Cluster {
 }
 
 async function freePorts(): Promise<Environment> {
-  const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_ADMIN_PORT', 'CALLSIGN_GRPC_PORT']
+  const names = ['HTTP', 'ADMIN', 'GRPC', 'SERVER_API'].map(name => `CALLSIGN_${name}_PORT`)
   const ports = await Promise.all(names.map(freePort))
   return Object.fromEntries(names.map((name, at) => [name, String(ports[at])]))
 }

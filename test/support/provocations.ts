@@ -30,6 +30,8 @@ import { sendRaw, statusesIn } from './raw-http.ts'
 import { answerSignIn, enterCode, fetchWaiting, register, shownSignIns, signUp } from './sign-in-people.ts'
 import { openTestApi, type TestApi, type TestApiOptions } from './test-api.ts'
 
+const USER_TOKEN = 'POST /app/api/user/tokens'
+
 /** The story's last answer. */
 export type Heard = Pick<TestAnswer, 'status' | 'body'>
 
@@ -247,6 +249,19 @@ async function socialLogin(t: Test, before: (provider: OidcProvider) => Promise<
   return send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken } })
 }
 
+const USER_TOKENS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  AUDIENCE_UNKNOWN: userStory(({ send }, { token }) =>
+    send(USER_TOKEN, { token, body: { audience: 'other' } }),
+  ),
+  ACCOUNT_SUSPENDED: userStory(async ({ send, world }, { token, userId }) => {
+    await world.database.change(change => {
+      const user = world.accounts.read(change, userId)!
+      world.accounts.put(change, userId, { ...user, suspension: { reason: 'abuse', atMs: 1 } })
+    })
+    return send(USER_TOKEN, { token, body: { audience: 'reports' } })
+  }),
+}
+
 const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   METHOD_EXISTS: userStory(({ send }, { token, email }) =>
     send('POST /app/api/user/login-methods', { token, body: { kind: 'email', value: email } }),
@@ -435,6 +450,7 @@ export const PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   ...SESSION,
   ...REQUESTS,
   ...SIGN_IN,
+  ...USER_TOKENS,
   ...LOGIN_METHODS,
   ...PASSKEYS,
   ...DEVICES,

@@ -82,6 +82,7 @@ export function environmentOf({
     CALLSIGN_HTTP_PORT: '0',
     CALLSIGN_GRPC_PORT: '0',
     CALLSIGN_ADMIN_PORT: '0',
+    CALLSIGN_SERVER_API_PORT: '0',
     ...(dev ? { CALLSIGN_RATE_LIMITS: 'off' } : {}),
     CALLSIGN_FRONTS: process.env.CALLSIGN_FRONTS ?? '0',
     ...environment,

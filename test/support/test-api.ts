@@ -10,6 +10,7 @@ import { Authentication } from '../../src/api/accounts/authentication.ts'
 import type { ApiDeps } from '../../src/api/deps.ts'
 import { OPERATIONS } from '../../src/api/operations.ts'
 import { Admission } from '../../src/api/table/admission.ts'
+import { generateUserTokenKey, userTokenKey } from '../../src/domain/accounts/user-token.ts'
 import type { KeysShown } from '../../src/domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
@@ -32,6 +33,7 @@ import { storedTable } from './stored-table.ts'
 export const TEST_CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+  retention: { reportsDays: 180, auditDays: 365 },
   historyDays: 90,
   stepUpS: 900,
   signInWaitH: 72,
@@ -41,18 +43,24 @@ export const TEST_CONFIG: ApplicationConfig = {
   appName: 'Callsign',
   language: 'en',
   providers: [],
+  contactsBy: 'users',
   deepLinkScheme: 'callsign',
   webPushHosts: ['push.example'],
+  tokenAudiences: ['https://api.example.org', 'reports'],
+  tokenKeys: [],
   appleAppIds: [],
   androidApps: [],
   smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   lookupsNeedToken: false,
+  webhookWaitingMax: 1_000_000,
   passkeys: {
     rpId: 'example.org',
     origins: ['https://example.org', `android:apk-key-hash:${'A'.repeat(43)}`],
     takesLoopback: false,
   },
 }
+
+export const USER_TOKEN_KEY = userTokenKey(generateUserTokenKey(length => new Uint8Array(length).fill(7)))
 
 /** Without them production has no codes. Nothing is sent: the outbox keeps it. */
 const SENDERS = {
@@ -186,6 +194,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     ...world,
     stores,
     authentication,
+    lookUpKeys: () => '{"results":[]}',
     askRoom: rooms.ask,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,
@@ -197,6 +206,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     },
     isDevelopment,
     register: options.register ?? (log.isOpen ? log.register : count),
+    userTokenKey: USER_TOKEN_KEY,
     onSendingLost: () => undefined,
     onTokenReused: () => undefined,
     onSmsStopped: () => undefined,

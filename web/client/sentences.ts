@@ -62,6 +62,8 @@ export const ENDINGS: Readonly<Partial<Record<CallEnding, string>>> = {
   alone: 'Nobody else came back: the call is over.',
   limit: 'The call has lasted as long as a call may.',
   removed: 'The host has removed you from the call.',
+  operator: 'The operator of this service has ended the call for you.',
+  suspended: 'Your account was suspended.',
   left: 'You left the call.',
   moved: 'The call goes on on another device of yours.',
   key_lost: 'The page was reloaded while it rang: the key is gone, so the call was given up.',

@@ -1,8 +1,9 @@
 /** The end of an account, by its user's wish (contract 2.10): `src/store/accounts/account-erasure.ts` has its effects. */
 
-import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'
+import type { ErasureWish } from '../../store/accounts/account-erasure.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { tellSignedOut } from '../devices/device-removal.ts'
@@ -39,22 +40,22 @@ export const deleteUser = operationWithBody(DeleteUserRequest, {
     await requireFreshProof(deps, request)
     const { userId, deviceId } = request.requester
     return request.commit(change => {
-      const erasesAtMs = endAccount(change, deps, userId, deviceId)
+      const erasesAtMs = endAccount(change, deps, userId, { ownDeviceId: deviceId })
       return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
     })
   },
 })
 
-/** Signs its devices out, and has the account erased; returns when, milliseconds since 1970. `deviceId` asked for it. */
+/** Signs its devices out, and has the account erased; returns when, milliseconds since 1970. */
 export function endAccount(
   change: Change,
   deps: Pick<ApiDeps, 'devices' | 'erasure' | 'sessions' | 'waitingSignIns'>,
   userId: UserId,
-  deviceId?: DeviceId,
+  wish?: ErasureWish,
 ): number {
   // The signed-out devices could not say no to a sign-in that waits.
   deps.waitingSignIns.eraseOf(change, userId)
-  const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
+  const erasesAtMs = deps.erasure.plan(change, userId, wish)
   tellSignedOut(change, deps, userId)
   change.happened({ kind: 'account-ended', userId })
   return erasesAtMs

@@ -6,7 +6,13 @@
  * longer than the rest (`bench/token-check.ts`). Whether they are good is what their session says each time.
  */
 
-import { lasts, refusalOfAccess, type Session, type TokenLifetimes } from '../../domain/accounts/session.ts'
+import {
+  lasts,
+  type RevocationReason,
+  refusalOfAccess,
+  type Session,
+  type TokenLifetimes,
+} from '../../domain/accounts/session.ts'
 import {
   type AccessToken,
   formatAccessToken,
@@ -174,7 +180,8 @@ export class Authentication {
 
   #requesterBy(token: GenuineToken, session: Session | undefined): Requester {
     const code = refusalOfAccess(session, token, this.#deps.nowMs())
-    if (code !== undefined || session === undefined) throw refusalOfToken(code ?? 'TOKEN_INVALID')
+    if (code !== undefined || session === undefined)
+      throw refusalOfToken(code ?? 'TOKEN_INVALID', session?.revokedBecause)
     token.isRefused = false
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
     const { userId, deviceId } = session
@@ -192,12 +199,15 @@ export class Authentication {
 
 /** In the change of a request that has waited: throws if its access token no longer holds. */
 export function assertLasts(session: Session | undefined): asserts session is Session {
-  if (!lasts(session)) throw refusalOfToken(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
+  const because = session?.revokedBecause
+  if (!lasts(session))
+    throw refusalOfToken(because === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED', because)
 }
 
-/** The refusal of an access token. */
-export function refusalOfToken(code: ErrorCode): SignalError {
-  return new SignalError(code, SENTENCES[code] ?? 'the access token is not accepted')
+/** The refusal of an access token; `reason` is why its session was ended. */
+export function refusalOfToken(code: ErrorCode, reason?: RevocationReason): SignalError {
+  const members = code === 'SESSION_REVOKED' && reason !== undefined ? { members: { reason } } : {}
+  return new SignalError(code, SENTENCES[code] ?? 'the access token is not accepted', members)
 }
 
 const SENTENCES: Partial<Record<ErrorCode, string>> = {

@@ -73,7 +73,7 @@ export const PASSKEYS: readonly Operation<Deps>[] = [
     summary: 'Signs in by a passkey',
     access: 'public',
     replies: { 200: SignedIn },
-    codes: [...PASSKEY_CODES, 'PASSKEY_UNKNOWN'],
+    codes: [...PASSKEY_CODES, 'PASSKEY_UNKNOWN', 'ACCOUNT_SUSPENDED'],
     rates: [PASSKEY_RATE],
     isPrefixKnown: ({ database, knownSignIns, passkeys }: Deps, { credential }, prefix, nowMs) =>
       database.view(view => {

@@ -12,6 +12,7 @@ import { decideRefresh, lasts } from '../../domain/accounts/session.ts'
 import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { assertNotSuspended } from '../../domain/operators/suspension.ts'
 import { SignalError } from '../../errors.ts'
 import { LIST_SIGNATURE_BYTES, parseDeviceList } from '../../log/device-list.ts'
 import { signInMessage } from '../../log/signing-messages.ts'
@@ -50,7 +51,8 @@ export type Proofs = Pick<
 export type Entry =
   | { readonly kind: 'signed-in'; readonly reply: object }
   | { readonly kind: 'waiting'; readonly waitingId: string; readonly named: NamedSignIn }
-  | { readonly kind: 'held'; readonly untilMs: number }
+  /** `isAccount`: it is not an address that was refused, but any token for the account. */
+  | { readonly kind: 'held'; readonly untilMs: number; readonly isAccount?: true }
   | { readonly kind: 'gone' }
   | RefusedAttempt
 
@@ -78,7 +80,7 @@ export function enter(
   return enterAccount(change, deps, { ...asked, owner }, proofs, request)
 }
 
-/** The session that a wait has come to; undefined where the account or its address is gone, or its owner has ended it. */
+/** The session that the wait of a right code has come to; undefined where the account or its address is gone, or its owner has ended it. */
 export function enterAfterWait(
   change: Change,
   deps: RightCodeDeps,
@@ -87,19 +89,22 @@ export function enterAfterWait(
   request: SignInRequest,
 ): Entry | undefined {
   const { accounts, waitingSignIns } = deps
-  const { signIn } = named
-  const owner = accounts.ownerOf(change, addressIdentifier(signIn.address.kind, signIn.address.key))
-  if (owner?.userId !== signIn.userId) return undefined
+  const { address, ...signIn } = named.signIn
+  const owner = address && accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
+  if (address === undefined || owner?.userId !== signIn.userId) return undefined
+  const asked = { ...signIn, address, owner }
   const entry =
     opens === 'account'
-      ? openAccount(change, deps, { ...signIn, owner, isUnanswered: signIn.answer === undefined }, request)
-      : move(change, deps, { ...signIn, owner }, request)
+      ? openAccount(change, deps, { ...asked, isUnanswered: signIn.answer === undefined }, request)
+      : move(change, deps, asked, request)
   waitingSignIns.open(change, named, entry.sessionId)
   return { kind: 'signed-in', reply: entry.reply }
 }
 
 /** A client's request that its code has proven. */
-interface Asked extends Pick<NamedSignIn['signIn'], 'address' | 'displayName' | 'identity' | 'language'> {}
+interface Asked extends Pick<NamedSignIn['signIn'], 'displayName' | 'identity' | 'language'> {
+  readonly address: Address
+}
 
 interface AskedOf extends Asked {
   readonly owner: MethodOwner
@@ -116,9 +121,11 @@ function enterAccount(
 ): Entry {
   const { waitingSignIns, addresses } = deps
   const { address, owner } = asked
+  // Before a wait, which no device of theirs could end, and before the address may open another account.
+  assertNotSuspended(deps.accounts.read(change, owner.userId), change.nowMs)
   const method = deps.accounts.method(change, owner) as AddressMethod
   if (isKnownDevice(change, deps, owner.userId, proofs)) {
-    waitingSignIns.takeBackRefusal(change, address)
+    waitingSignIns.takeBackRefusal(change, owner.userId, address)
     return signedIn(openAccount(change, deps, asked, request))
   }
   // Reviewers of app stores sign in by a fixed code, without the account's devices.
@@ -141,23 +148,34 @@ function enterAccount(
 
 function wait(
   change: Change,
-  { sessionNetworks, waitingSignIns }: RightCodeDeps,
+  deps: RightCodeDeps,
   { owner, ...asked }: AskedOf,
   { waitingId, opens }: Pick<Proofs, 'waitingId'> & Pick<NamedSignIn['signIn'], 'opens'>,
-  { network, userAgent }: SignInRequest,
+  request: SignInRequest,
 ): Entry {
+  const { waitingSignIns } = deps
   const { userId } = owner
   const held = waitingId === undefined ? undefined : waitingSignIns.held(change, idBytes(waitingId))
   const waiting = waitingSignInOf(change, userId, change.nowMs)
   const isSame = held !== undefined && waiting !== undefined && Buffer.compare(held.id, waiting.id) === 0
-  if (isSame && waitingId !== undefined && held.signIn.address.key === asked.address.key)
+  if (isSame && waitingId !== undefined && held.signIn.address?.key === asked.address.key)
     return { kind: 'waiting', waitingId, named: held }
+  return beginWait(change, deps, { ...asked, userId, opens }, request)
+}
+
+/** Has a client wait for the owner's answer. */
+export function beginWait(
+  change: Change,
+  { sessionNetworks, waitingSignIns }: Pick<RightCodeDeps, 'sessionNetworks' | 'waitingSignIns'>,
+  asked: Omit<Parameters<ApiDeps['waitingSignIns']['begin']>[1], 'userAgent' | 'network'>,
+  { network, userAgent }: SignInRequest,
+): Entry {
   const place = { userAgent: shownAgent(userAgent), ...sessionNetworks.memberOf(network) }
-  const { secret, ...named } = waitingSignIns.begin(change, { ...asked, userId, ...place, opens })
+  const { secret, ...named } = waitingSignIns.begin(change, { ...asked, ...place })
   return { kind: 'waiting', waitingId: Buffer.from(secret).toString('base64url'), named }
 }
 
-interface Entered {
+export interface Entered {
   readonly reply: object
   readonly sessionId: Uint8Array
 }
@@ -205,7 +223,12 @@ function signedIn({ reply }: Entered): Entry {
 }
 
 /** Whether the client is a device of the account's list. */
-function isKnownDevice(change: Change, deps: RightCodeDeps, userId: UserId, proofs: Proofs): boolean {
+export function isKnownDevice(
+  change: Change,
+  deps: Pick<RightCodeDeps, 'deviceLists' | 'devices' | 'lifetimes' | 'secrets' | 'sessions'>,
+  userId: UserId,
+  proofs: Pick<Proofs, 'challengeId' | 'device' | 'refreshToken'>,
+): boolean {
   const { device, refreshToken } = proofs
   if (device !== undefined && BigInt(device.userId) === userId && isSigned(change, deps, proofs)) return true
   if (refreshToken === undefined) return false
@@ -219,7 +242,11 @@ function isKnownDevice(change: Change, deps: RightCodeDeps, userId: UserId, proo
 }
 
 /** Whether a device of its user's list has signed the challenge. */
-function isSigned(view: View, deps: RightCodeDeps, { device, challengeId = '' }: Proofs): boolean {
+function isSigned(
+  view: View,
+  deps: Pick<RightCodeDeps, 'deviceLists' | 'devices'>,
+  { device, challengeId = '' }: Pick<Proofs, 'challengeId' | 'device'>,
+): boolean {
   const challenge = idBytes(challengeId)
   if (device === undefined || challenge.length !== ID_BYTES) return false
   const signer = { userId: BigInt(device.userId) as UserId, deviceId: BigInt(device.deviceId) as DeviceId }
@@ -273,9 +300,10 @@ export function waitingRefusal(waitingId: string, { id, signIn }: NamedSignIn): 
 }
 
 /** The refusal after the owner's. */
-export function refusedRefusal(untilMs: number): SignalError {
+export function refusedRefusal({ untilMs, isAccount }: Extract<Entry, { kind: 'held' }>): SignalError {
   const until = timeText(untilMs)
-  const sentence = `the owner of the account refused this sign-in: from ${until} on, this address opens a new account`
+  const later = isAccount ? 'another sign-in may be asked for' : 'this address opens a new account'
+  const sentence = `the owner of the account refused this sign-in: from ${until} on, ${later}`
   return new SignalError('SIGN_IN_REFUSED', sentence, { members: { until } })
 }
 

@@ -86,7 +86,7 @@ async function refresh(deps: Deps, request: CheckedRefresh): Promise<Reply> {
       deps.onTokenReused(decision.session.userId, request.requestId)
       throw refusal('REFRESH_TOKEN_REUSED')
     case 'refused':
-      throw refusal('REFRESH_TOKEN_INVALID')
+      throw refusal('REFRESH_TOKEN_INVALID', decision.because)
   }
 }
 
@@ -175,31 +175,42 @@ export function assertMayEndOthers(
   if (restriction !== undefined) throw restrictionError(restriction)
 }
 
-/**
- * Ends the user's other sessions, and the waiting sign-ins that are let in and have not come. Their tokens hear why for a
- * while; their devices get one last message.
- */
+/** Ends the user's other sessions; see `endAll`. */
 export function endOthers(
   change: Change,
   deps: EndingOthersDeps,
   own: OwnSession,
   reason: RevocationReason,
 ): void {
-  const { sessions, devices, notices, waitingSignIns } = deps
-  const { userId, sessionId } = own
   assertMayEndOthers(change, deps, own)
+  endAll(change, deps, own.userId, reason, own)
+}
+
+/**
+ * Ends a user's sessions, but for their own one, and the waiting sign-ins that are let in and have not come. Their tokens hear
+ * why for a while; their devices get one last message.
+ */
+export function endAll(
+  change: Change,
+  deps: Omit<EndingOthersDeps, 'restrictions'>,
+  userId: UserId,
+  reason: RevocationReason,
+  own?: OwnSession,
+): void {
+  const { sessions, devices, notices, waitingSignIns } = deps
   for (const id of sessions.idsOf(change, userId)) {
-    if (Buffer.compare(id, sessionId) !== 0) sessions.revoke(change, id, reason)
+    if (own === undefined || Buffer.compare(id, own.sessionId) !== 0) sessions.revoke(change, id, reason)
   }
   waitingSignIns.dropLetIn(change, userId)
-  notices.tell(change, userId, { kind: 'session_revoked', reason }, own.deviceId)
+  notices.tell(change, userId, { kind: 'session_revoked', reason }, own?.deviceId)
   for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
-    if (deviceId !== own.deviceId) devices.forgetPush(change, userId, deviceId)
+    if (own === undefined || deviceId !== own.deviceId) devices.forgetPush(change, userId, deviceId)
   }
 }
 
-function refusal(code: ErrorCode): SignalError {
-  return new SignalError(code, 'the refresh token is not accepted: sign in again')
+function refusal(code: ErrorCode, reason?: RevocationReason): SignalError {
+  const members = reason === undefined ? {} : { members: { reason } }
+  return new SignalError(code, 'the refresh token is not accepted: sign in again', members)
 }
 
 const REUSED = 'refresh_token_reused'

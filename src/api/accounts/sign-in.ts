@@ -6,6 +6,7 @@
 
 import type { Static } from 'typebox'
 import type { ChallengePurpose } from '../../domain/accounts/challenge.ts'
+import { parseSignInToken } from '../../domain/accounts/token.ts'
 import type { CountedNetwork } from '../../domain/network.ts'
 import { SignalError } from '../../errors.ts'
 import {
@@ -29,11 +30,12 @@ import {
 } from '../table/operation.ts'
 import { type NamedAddress, readDisplayName } from './addresses.ts'
 import { type Entry, enter, type RightCodeDeps, refusedRefusal, waitingRefusal } from './right-codes.ts'
+import { signInByToken } from './server-sign-in.ts'
 import type { SignInRequest } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
 export type SignInDeps = RightCodeDeps &
-  Pick<ApiDeps, 'challenges' | 'database' | 'knownSignIns'> & {
+  Pick<ApiDeps, 'challenges' | 'database' | 'identityTokens' | 'knownSignIns'> & {
     /** Signs in by what an identity provider says. */
     readonly social: Pick<SocialSignIn, 'signIn'>
   }
@@ -50,6 +52,13 @@ const LOGIN_RATES: readonly RateRule[] = [
 /** Shared by `verify-login` and `verify` (contract 8). */
 export const VERIFY_RATE: RateRule = { name: 'verify', by: 'address' }
 const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED'] as const
+/** Refusals of signing in by a token of the operator's backend. */
+const TOKEN_CODES = [
+  'SIGN_IN_TOKEN_INVALID',
+  'USER_OWNS_SIGN_IN',
+  'SIGN_IN_WAITING',
+  'SIGN_IN_REFUSED',
+] as const
 /** Refusals of `verifyLogin` beyond a malformed body. */
 export const VERIFY_LOGIN_CODES = [
   'OTP_INVALID',
@@ -59,6 +68,7 @@ export const VERIFY_LOGIN_CODES = [
   'BLOCKED_COUNTRY',
   'SIGN_IN_WAITING',
   'SIGN_IN_REFUSED',
+  'ACCOUNT_SUSPENDED',
 ] as const
 
 export const SIGN_IN: readonly Operation<SignInDeps>[] = [
@@ -67,14 +77,16 @@ export const SIGN_IN: readonly Operation<SignInDeps>[] = [
     method: 'POST',
     path: '/app/api/login',
     tag: 'sign-in',
-    summary: 'Signs in or up: sends a code to an address, or takes the ID token of a provider',
+    summary: 'Signs in or up: sends a code to an address, or takes a token of a provider or of your backend',
     access: 'public',
     replies: { 200: LoginReply },
-    codes: [...BEGIN_CODES, ...SOCIAL_CODES],
+    codes: [...BEGIN_CODES, ...SOCIAL_CODES, ...TOKEN_CODES],
     rates: LOGIN_RATES,
     // By the address alone that gets a code, whatever members the body has besides.
     isPrefixKnown: (deps: SignInDeps, body, ...prefix) =>
-      body.verified !== true && isPrefixKnown(deps, { ...body, challengeId: undefined }, ...prefix),
+      body.verified === true
+        ? body.signInToken !== undefined && isGenuine(deps, body.signInToken)
+        : isPrefixKnown(deps, { ...body, challengeId: undefined }, ...prefix),
     readsIdempotencyKey: true,
     handle: (deps: SignInDeps, request) => login(deps, request),
   }),
@@ -132,7 +144,7 @@ export function replyOf(entry: Entry): Reply {
     case 'waiting':
       throw waitingRefusal(entry.waitingId, entry.named)
     case 'held':
-      throw refusedRefusal(entry.untilMs)
+      throw refusedRefusal(entry)
     case 'gone':
       throw new SignalError(
         'SIGN_IN_GONE',
@@ -143,9 +155,14 @@ export function replyOf(entry: Entry): Reply {
   }
 }
 
-function login(deps: SignInDeps, request: CheckedLogin): Promise<Reply> {
+async function login(deps: SignInDeps, request: CheckedLogin): Promise<Reply> {
   const { body, network, acceptLanguage } = request
   if (body.verified === true) {
+    const { signInToken } = body
+    if (signInToken !== undefined)
+      return replyOf(
+        await signInByToken(deps, { ...body, signInToken, attempt: request.idempotencyKey }, request),
+      )
     return deps.social.signIn({ ...body, attempt: request.idempotencyKey }, request)
   }
   const address = deps.addresses.readNamed(body)
@@ -179,6 +196,11 @@ export function isPrefixKnown(
       challengeId === undefined ? addresses.readNamed(named) : challenges.addressOf(view, challengeId, nowMs)
     return address !== undefined && knownSignIns.knowsPrefix(view, address, prefix, nowMs)
   })
+}
+
+/** Only the server makes such tokens, for a backend that has made its user: no stranger uses up what others may ask for. */
+function isGenuine({ secrets }: SignInDeps, signInToken: string): boolean {
+  return parseSignInToken(secrets.signInToken, signInToken) !== undefined
 }
 
 /** The attempt to make in the change: a challenge, or a login of the address that is named instead. */

@@ -8,6 +8,7 @@ import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts
 import { lasts, type Proof, type Session } from '../../domain/accounts/session.ts'
 import { networkPrefix } from '../../domain/accounts/sign-in-place.ts'
 import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
+import { assertNotSuspended } from '../../domain/operators/suspension.ts'
 import { assert } from '../../errors.ts'
 import { SESSION_ID_BYTES } from '../../store/accounts/session-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
@@ -80,7 +81,7 @@ export class SignIns {
 
   /**
    * A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure, and
-   * the user's devices and other addresses hear of it.
+   * the user's devices and other addresses hear of it. Throws `ACCOUNT_SUSPENDED`.
    */
   open(
     change: Change,
@@ -88,7 +89,8 @@ export class SignIns {
     { network, nowMs, userAgent }: SignInRequest,
   ): { readonly reply: object; readonly sessionId: Uint8Array } {
     const { sessions, sessionNetworks, sessionNotices, knownSignIns } = this.#deps
-    const { erasure, lifetimes, randomBytes } = this.#deps
+    const { accounts, erasure, lifetimes, randomBytes } = this.#deps
+    assertNotSuspended(accounts.read(change, userId), change.nowMs)
     erasure.restore(change, userId)
     this.#makeRoom(change, userId)
     const sessionId = randomBytes(SESSION_ID_BYTES)

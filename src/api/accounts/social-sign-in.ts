@@ -175,6 +175,7 @@ export const SOCIAL_CODES = [
   'AUTH_CODE_INVALID',
   'ACCOUNT_EXISTS',
   'DELIVERY_UNAVAILABLE',
+  'ACCOUNT_SUSPENDED',
 ] as const
 const SOCIAL_RATE: RateRule = { name: 'social', by: 'address' }
 

@@ -3,6 +3,7 @@
 import { expiryOf, lasts, type Session } from '../../domain/accounts/session.ts'
 import { shownAgent } from '../../domain/accounts/sign-in-place.ts'
 import { deviceName } from '../../domain/devices/device.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { SessionList } from '../../schema/account.ts'
 import { timeText } from '../../schema/time.ts'
@@ -35,9 +36,15 @@ export const listSessions = read({
   access: 'restricted',
   replies: { 200: SessionList },
   codes: [],
-  handle: (deps: ListDeps, { requester, nowMs }) => ({
+  handle: (deps: ListDeps, { requester: { userId, deviceId, sessionName }, nowMs }) => ({
     status: 200,
-    body: { items: deps.database.view(view => sessionViews(view, deps, requester, nowMs)) },
+    body: {
+      items: deps.database.view(view => {
+        const all = sessionViews(view, deps, userId, sessionIdOf(sessionName), nowMs)
+        const isAlone = deps.restrictions.of(view, userId, deviceId) !== undefined
+        return isAlone ? all.filter(({ isCurrent }) => isCurrent) : all
+      }),
+    },
   }),
 })
 
@@ -90,32 +97,31 @@ export const USER_SESSIONS: readonly Operation<ListDeps & EndDeps & Pick<ApiDeps
   endOtherSessions,
 ]
 
-function sessionViews(
+/** The sessions that last, newest first; `currentId` is of the one that asks, where one does. */
+export function sessionViews(
   view: View,
-  deps: ListDeps,
-  { userId, deviceId, sessionName }: Requester,
+  deps: Omit<ListDeps, 'restrictions' | 'database'>,
+  userId: UserId,
+  currentId: Uint8Array | undefined,
   nowMs: number,
-): readonly object[] {
-  const { sessions, lifetimes, restrictions } = deps
-  const isAlone = restrictions.of(view, userId, deviceId) !== undefined
-  const currentId = sessionIdOf(sessionName)
+): readonly { readonly isCurrent: boolean }[] {
+  const { sessions, lifetimes } = deps
   return sessions
     .idsOf(view, userId)
     .map(id => ({ id, session: sessions.read(view, id) }))
     .filter((each): each is { id: Uint8Array; session: Session } => lasts(each.session))
     .filter(({ session }) => nowMs < expiryOf(session, lifetimes))
-    .filter(({ id }) => !isAlone || Buffer.compare(id, currentId) === 0)
     .sort((one, other) => other.session.createdAtMs - one.session.createdAtMs)
     .map(({ id, session }) => ({
       ...sessionView(view, deps, session),
       id: sessionIdText(id),
-      isCurrent: Buffer.compare(id, currentId) === 0,
+      isCurrent: currentId !== undefined && Buffer.compare(id, currentId) === 0,
     }))
 }
 
 function sessionView(
   view: View,
-  { devices, lifetimes, sessionNetworks }: ListDeps,
+  { devices, lifetimes, sessionNetworks }: Pick<ListDeps, 'devices' | 'lifetimes' | 'sessionNetworks'>,
   session: Session,
 ): object {
   const { userId, deviceId, createdAtMs, lastUsedAtMs, methods, userAgent } = session

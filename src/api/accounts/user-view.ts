@@ -62,9 +62,17 @@ function viewBytes(deps: Deps, userId: UserId, deviceId: DeviceId | undefined): 
 }
 
 /** The user, with the device that asks if it is one. Throws `USER_NOT_FOUND` when the account was erased. */
-export function userView(
+export function userView(view: View, deps: UserViewDeps, userId: UserId, deviceId: DeviceId | undefined) {
+  const restriction = deps.restrictions.of(view, userId, deviceId)
+  const whole = wholeUserView(view, deps, userId, deviceId)
+  const { displayName, device } = whole
+  return restriction === undefined ? whole : { ...NOT_TOLD, userId, displayName, device, restriction }
+}
+
+/** The same for one who may see all of it. */
+export function wholeUserView(
   view: View,
-  { accounts, devices, badgeOf, restrictions }: UserViewDeps,
+  { accounts, devices, badgeOf }: Omit<UserViewDeps, 'restrictions'>,
   userId: UserId,
   deviceId: DeviceId | undefined,
 ) {
@@ -73,8 +81,6 @@ export function userView(
   const { displayName, primaryMethodId, createdAtMs, settings } = user
   const active = deviceId === undefined ? undefined : devices.active(view, userId, deviceId)
   const device = active && { deviceId: active.deviceId, publicKeyHash: active.publicKeyHash }
-  const restriction = restrictions.of(view, userId, deviceId)
-  if (restriction !== undefined) return { ...NOT_TOLD, userId, displayName, device, restriction }
   const held = { methods: accounts.methodsOf(view, userId), primaryMethodId }
   const email = profileAddress(held, 'email')?.shown
   const phone = profileAddress(held, 'phone')?.shown
@@ -91,7 +97,7 @@ export function userView(
     badge: badgeOf(view, userId),
     createdAt: timeText(createdAtMs),
     settings,
-    restriction,
+    restriction: undefined,
   }
 }
 

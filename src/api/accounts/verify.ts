@@ -86,7 +86,7 @@ function carryOut(
   if (purpose.kind === 'bind') {
     const code = deps.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
-    deps.waitingSignIns.takeBackRefusal(change, address)
+    deps.waitingSignIns.takeBackRefusal(change, userId, address)
   } else {
     const refusal = refusalOfAddress(change, deps, userId, address)
     if (refusal !== undefined) return refusal

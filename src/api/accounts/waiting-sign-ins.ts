@@ -4,7 +4,8 @@
  */
 
 import type { Static } from 'typebox'
-import { type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import { askedBy, type Opens, outcomeOf } from '../../domain/accounts/waiting-sign-in.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { signInAnswerMessage } from '../../log/signing-messages.ts'
 import { SignedIn } from '../../schema/account.ts'
@@ -31,6 +32,7 @@ import {
   type RightCodeDeps,
   signInCode,
 } from './right-codes.ts'
+import { enterMadeAfterWait } from './server-sign-in.ts'
 import { replyOf } from './sign-in.ts'
 
 type Deps = RightCodeDeps & Pick<ApiDeps, 'database' | 'knownSignIns'>
@@ -50,10 +52,21 @@ export const listWaitingSignIns = read({
     { database, sessionNetworks }: Pick<Reading, 'database'> & Pick<ApiDeps, 'sessionNetworks'>,
     { requester, nowMs },
   ) => {
-    const named = database.view(view => waitingSignInOf(view, requester.userId, nowMs))
-    return { status: 200, body: { items: named === undefined ? [] : [viewOf(named, sessionNetworks)] } }
+    const items = database.view(view => waitingSignInViews(view, sessionNetworks, requester.userId, nowMs))
+    return { status: 200, body: { items } }
   },
 })
+
+/** There is one at most. */
+export function waitingSignInViews(
+  view: View,
+  networks: ApiDeps['sessionNetworks'],
+  userId: UserId,
+  nowMs: number,
+): readonly object[] {
+  const named = waitingSignInOf(view, userId, nowMs)
+  return named === undefined ? [] : [viewOf(named, networks)]
+}
 
 export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
   operationWithBody(WaitingLoginRequest, {
@@ -64,7 +77,7 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     summary: 'What came of a sign-in that waits: tokens once it was approved, or the time is over',
     access: 'public',
     replies: { 200: SignedIn },
-    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE'],
+    codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE', 'ACCOUNT_SUSPENDED'],
     rates: [{ name: 'login-waiting', by: 'address' }],
     isPrefixKnown: ({ database, knownSignIns, waitingSignIns }: Deps, { waitingId }, prefix, nowMs) =>
       database.view(view => {
@@ -99,12 +112,12 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
 ]
 
 function viewOf({ id, signIn }: NamedSignIn, networks: ApiDeps['sessionNetworks']): object {
-  const { address, userAgent, beganAtMs, endsAtMs } = signIn
+  const { userAgent, beganAtMs, endsAtMs } = signIn
   const times = { createdAt: timeText(beganAtMs), until: timeText(endsAtMs) }
   return {
     id: signInName(id),
     signInCode: signInCode(id),
-    method: address.kind,
+    method: askedBy(signIn),
     userAgent,
     network: networks.prefixIn(signIn),
     ...times,
@@ -120,7 +133,7 @@ function look(view: View, deps: Deps, waitingId: string, nowMs: number): Entry |
     case 'waits':
       return { kind: 'waiting', waitingId, named }
     case 'refused':
-      return { kind: 'held', untilMs: outcome.untilMs }
+      return heldOf(named, outcome.untilMs)
     case 'opened': {
       const reply = deps.signIns.reopened(view, outcome.sessionId, outcome.opens === 'fresh-account')
       return reply === undefined ? GONE : { kind: 'signed-in', reply }
@@ -128,6 +141,10 @@ function look(view: View, deps: Deps, waitingId: string, nowMs: number): Entry |
     case 'opens':
       return { ...outcome, named }
   }
+}
+
+function heldOf({ signIn }: NamedSignIn, untilMs: number): Entry {
+  return { kind: 'held', untilMs, ...(signIn.address === undefined && { isAccount: true }) }
 }
 
 interface Opening {
@@ -139,9 +156,13 @@ interface Opening {
 function fetched(change: Change, deps: Deps, request: CheckedFetch): Entry {
   // Looked at again: two requests may have come at once.
   const seen = look(change, deps, request.body.waitingId, change.nowMs)
-  return seen.kind === 'opens'
-    ? (enterAfterWait(change, deps, seen.named, seen.opens, request) ?? GONE)
-    : seen
+  return seen.kind === 'opens' ? (entered(change, deps, seen, request) ?? GONE) : seen
+}
+
+function entered(change: Change, deps: Deps, { named, opens }: Opening, request: CheckedFetch) {
+  return named.signIn.address === undefined
+    ? enterMadeAfterWait(change, deps, named, request)
+    : enterAfterWait(change, deps, named, opens, request)
 }
 
 function answer(change: Change, deps: Deps, { requester, params, body }: CheckedAnswer): Reply {

@@ -1,11 +1,14 @@
 /** The calls that a user remembers (contract 4.6): list them, say that the missed ones were seen, forget them. */
 
+import type { Static } from 'typebox'
 import { type CallHistoryRow, peersIn } from '../../domain/calls/call-history.ts'
+import type { UserId } from '../../domain/ids.ts'
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
+import type { View } from '../../store/engine/store.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
 import { type Operation, operation, readWithQuery } from '../table/operation.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'database' | 'history'>
@@ -22,30 +25,38 @@ export const listCallHistory = readWithQuery(PageQuery, {
   replies: { 200: HistoryPage },
   codes: [],
   handle: (
-    {
-      accounts,
-      contacts,
-      database,
-      history,
-    }: Pick<ApiDeps, 'history'> & Pick<Reading, 'accounts' | 'contacts' | 'database'>,
+    deps: Pick<ApiDeps, 'history'> & Pick<Reading, 'accounts' | 'contacts' | 'database'>,
     { requester: { userId }, query, nowMs },
-  ) => {
-    const { limit, after } = rangeOf(query)
-    return database.view(view => {
-      const found = history.list(view, userId, { limit, after }, nowMs)
-      const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
-      const itemOf = (row: CallHistoryRow) => {
-        const peers = peersIn(row, userId).map(peerId => ({
-          userId: peerId,
-          displayName: accounts.displayNameOf(view, peerId),
-          alias: contacts.aliasOf(view, userId, peerId),
-        }))
-        return historyBody(row, peers)
-      }
-      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-    })
-  },
+  ) => ({
+    status: 200,
+    body: deps.database.view(view => historyPage(view, deps, userId, query, nowMs)),
+  }),
 })
+
+interface HistoryParts extends Pick<ApiDeps, 'history'>, Pick<Reading, 'accounts'> {
+  readonly contacts: Pick<Reading['contacts'], 'aliasOf'>
+}
+
+export function historyPage(
+  view: View,
+  { accounts, contacts, history }: HistoryParts,
+  userId: UserId,
+  query: Static<typeof PageQuery>,
+  nowMs: number,
+): Page {
+  const { limit, after } = rangeOf(query)
+  const found = history.list(view, userId, { limit, after }, nowMs)
+  const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
+  const itemOf = (row: CallHistoryRow) => {
+    const peers = peersIn(row, userId).map(peerId => ({
+      userId: peerId,
+      displayName: accounts.displayNameOf(view, peerId),
+      alias: contacts.aliasOf(view, userId, peerId),
+    }))
+    return historyBody(row, peers)
+  }
+  return pageOf(query, found, entryOf, itemOf)
+}
 
 const markHistorySeen = operation({
   ...HISTORY,

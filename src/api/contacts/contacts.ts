@@ -1,5 +1,6 @@
 /** Contacts and blocks (contract 3.4): list, remove, block, unblock. */
 
+import type { Static } from 'typebox'
 import { BLOCKS_MAX } from '../../domain/contacts/friend-request.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
@@ -12,7 +13,7 @@ import {
 } from '../../schema/contact.ts'
 import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
-import type { Change } from '../../store/engine/store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import { readDisplayName } from '../accounts/addresses.ts'
 import type { ApiDeps, Reading } from '../deps.ts'
 import {
@@ -24,7 +25,7 @@ import {
   type Reply,
   readWithQuery,
 } from '../table/operation.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { contactOf, isReachable, personOf, userNotFound } from './people.ts'
 
 type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'devices'> & Pick<Reading, 'database'>
@@ -40,13 +41,22 @@ export const listContacts = readWithQuery(PageQuery, {
   access: 'session',
   replies: { 200: ContactPage },
   codes: [],
-  handle: (deps: ListDeps, { requester: { userId }, query }) =>
-    deps.database.view(view => {
-      const found = deps.contacts.readContacts(view, userId, rangeOf(query))
-      const itemOf = (entry: (typeof found)[number]) => contactOf(view, deps, userId, entry)
-      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
-    }),
+  handle: (deps: ListDeps, { requester: { userId }, query }) => ({
+    status: 200,
+    body: deps.database.view(view => contactPage(view, deps, userId, query)),
+  }),
 })
+
+export function contactPage(
+  view: View,
+  deps: Omit<ListDeps, 'database'>,
+  userId: UserId,
+  query: Static<typeof PageQuery>,
+): Page {
+  const found = deps.contacts.readContacts(view, userId, rangeOf(query))
+  const itemOf = (entry: (typeof found)[number]) => contactOf(view, deps, userId, entry)
+  return pageOf(query, found, entry => entry, itemOf)
+}
 
 const renameContact = operationWithBody(RenameContactRequest, {
   id: 'renameContact',
@@ -173,16 +183,25 @@ export const listBlocks = readWithQuery(PageQuery, {
   access: 'session',
   replies: { 200: BlockPage },
   codes: [],
-  handle: (deps: ListDeps, { requester: { userId }, query }) =>
-    deps.database.view(view => {
-      const found = deps.contacts.readBlocks(view, userId, rangeOf(query))
-      const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
-        ...personOf(view, deps, id as UserId),
-        since: timeText(atMs),
-      })
-      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
-    }),
+  handle: (deps: ListDeps, { requester: { userId }, query }) => ({
+    status: 200,
+    body: deps.database.view(view => blockPage(view, deps, userId, query)),
+  }),
 })
+
+export function blockPage(
+  view: View,
+  deps: Omit<ListDeps, 'database'>,
+  userId: UserId,
+  query: Static<typeof PageQuery>,
+): Page {
+  const found = deps.contacts.readBlocks(view, userId, rangeOf(query))
+  const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
+    ...personOf(view, deps, id as UserId),
+    since: timeText(atMs),
+  })
+  return pageOf(query, found, entry => entry, itemOf)
+}
 
 export const CONTACTS: readonly Operation<Deps>[] = [
   listContacts,

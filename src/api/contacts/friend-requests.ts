@@ -43,8 +43,8 @@ import {
   type Reply,
   readWithQuery,
 } from '../table/operation.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
-import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
+import { assertByUsers, isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
 type Deps = Pick<
@@ -52,6 +52,7 @@ type Deps = Pick<
   | 'accounts'
   | 'addresses'
   | 'contacts'
+  | 'contactsBy'
   | 'database'
   | 'deviceLists'
   | 'devices'
@@ -64,6 +65,7 @@ type Deps = Pick<
 >
 
 const ASKING_CODES = [
+  'CONTACTS_BY_SERVER',
   'SELF_REQUEST',
   'ALREADY_FRIENDS',
   'USER_BLOCKED',
@@ -89,6 +91,7 @@ const requestById = operationWithBody(RequestByIdRequest, {
   replies: { 200: RequestReply, 201: RequestReply },
   codes: ['USER_NOT_FOUND', ...ASKING_CODES],
   handle: (deps: Deps, request) => {
+    assertByUsers(deps)
     const receiverId = request.body.targetUserId as UserId
     return ask(deps, request, { receiverId, route: 'id', rate: REQUESTS })
   },
@@ -103,6 +106,7 @@ const requestByToken = operationWithBody(RequestByTokenRequest, {
   codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', ...ASKING_CODES],
   handle: async (deps: Deps, request) => {
     const { requester, body, nowMs } = request
+    assertByUsers(deps)
     const token = await findShareToken(deps, requester.userId, body.token, nowMs)
     return ask(deps, request, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
   },
@@ -117,6 +121,7 @@ const requestBySearch = operationWithBody(RequestBySearchRequest, {
   codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
   handle: (deps: Deps, request) => {
     const { email, phone, publicKeyHash } = request.body
+    assertByUsers(deps)
     const named = [email, phone, publicKeyHash].filter(text => text !== undefined)
     if (named.length !== 1) throw fault('', 'has to name one of email, phone and publicKeyHash')
     if (publicKeyHash === undefined) return askAddress(deps, request)
@@ -212,14 +217,16 @@ const acceptRequest = operationWithBody(IncomingRequest, {
   path: '/app/api/friend-request/accept',
   summary: 'Accept a request, named by its id or its sender: both are contacts',
   replies: { 200: AcceptReply },
-  codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
-  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) =>
-    commit(change => {
+  codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT', 'CONTACTS_BY_SERVER'],
+  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) => {
+    assertByUsers(deps)
+    return commit(change => {
       const sentBy = (senderId: UserId) => deps.contacts.incomingFrom(change, senderId, userId, nowMs)
       const { senderId } = closedBy(deps.contacts.accept(change, requestIdOf(body, sentBy), userId))
       const contact = { ...personOf(change, deps, senderId), since: timeText(nowMs) }
       return { status: 200, body: { contact, ...keysOf(change, deps, senderId) } }
-    }),
+    })
+  },
 })
 
 const declineRequest = operationWithBody(IncomingRequest, {
@@ -304,23 +311,33 @@ export const listRequests = readWithQuery(RequestsQuery, {
   handle: (
     deps: Pick<ApiDeps, 'accounts'> & Pick<Reading, 'contacts' | 'database'>,
     { requester: { userId }, query, nowMs },
-  ) =>
-    deps.database.view(view => {
-      const { direction = 'incoming' } = query
-      const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
-      const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
-      const itemOf = (request: FriendRequest) => ({
-        requestId: request.requestId,
-        direction,
-        status: 'pending',
-        user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
-        message: request.message,
-        createdAt: timeText(request.createdAtMs),
-        expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
-      })
-      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-    }),
+  ) => ({
+    status: 200,
+    body: deps.database.view(view => requestPage(view, deps, userId, query, nowMs)),
+  }),
 })
+
+export function requestPage(
+  view: View,
+  deps: Pick<ApiDeps, 'accounts'> & Pick<Reading, 'contacts'>,
+  userId: UserId,
+  query: Static<typeof RequestsQuery>,
+  nowMs: number,
+): Page {
+  const { direction = 'incoming' } = query
+  const found = deps.contacts.readRequests(view, userId, direction, { ...rangeOf(query), nowMs })
+  const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
+  const itemOf = (request: FriendRequest) => ({
+    requestId: request.requestId,
+    direction,
+    status: 'pending',
+    user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
+    message: request.message,
+    createdAt: timeText(request.createdAtMs),
+    expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
+  })
+  return pageOf(query, found, entryOf, itemOf)
+}
 
 export const FRIEND_REQUESTS: readonly Operation<Deps>[] = [
   requestById,

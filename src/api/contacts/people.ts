@@ -82,6 +82,12 @@ export function keysOf(
   }
 }
 
+/** Throws `CONTACTS_BY_SERVER` where users ask nobody to become contacts. */
+export function assertByUsers({ contactsBy }: Pick<ApiDeps, 'contactsBy'>): void {
+  if (contactsBy === 'users') return
+  throw new SignalError('CONTACTS_BY_SERVER', 'the operator’s backend makes contacts: users ask nobody')
+}
+
 export function userNotFound(): SignalError {
   return new SignalError('USER_NOT_FOUND', 'no such user')
 }

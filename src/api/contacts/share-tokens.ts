@@ -1,6 +1,7 @@
 /** Share tokens (contract 3.1): make, list, revoke and draw one's own, and see who is behind another's. */
 
 import { encodeQR } from 'qr'
+import type { Static } from 'typebox'
 import { normalizeLabel } from '../../domain/accounts/display-name.ts'
 import { newId, type TokenId, type UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
@@ -29,13 +30,14 @@ import {
   read,
   readWithQuery,
 } from '../table/operation.ts'
-import { pageOf, rangeOf } from '../table/page.ts'
-import { isReachable, personOf } from './people.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
+import { assertByUsers, isReachable, personOf } from './people.ts'
 
 type Deps = Pick<
   ApiDeps,
   | 'accounts'
   | 'contacts'
+  | 'contactsBy'
   | 'database'
   | 'deepLinkScheme'
   | 'publicUrl'
@@ -79,11 +81,12 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
   summary: 'Make a share token, by which others find the user',
   access: 'session',
   replies: { 201: CreateShareTokenReply },
-  codes: ['SHARE_TOKEN_LIMIT'],
+  codes: ['SHARE_TOKEN_LIMIT', 'CONTACTS_BY_SERVER'],
   isIdempotent: true,
   isBodyOptional: true,
-  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) =>
-    commit(change => {
+  handle: (deps: Deps, { requester: { userId }, body, nowMs, commit }) => {
+    assertByUsers(deps)
+    return commit(change => {
       const { shareTokens, randomBytes } = deps
       const { expiresIn = EXPIRES_IN, maxUses = MAX_USES } = body
       const label = readLabel(body.label)
@@ -102,7 +105,8 @@ const createShareToken = operationWithBody(CreateShareTokenRequest, {
       })
       const deepLink = `${deps.deepLinkScheme}://c/${text}`
       return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(deps, text), deepLink } }
-    }),
+    })
+  },
 })
 
 export const listShareTokens = readWithQuery(PageQuery, {
@@ -117,13 +121,24 @@ export const listShareTokens = readWithQuery(PageQuery, {
   handle: (
     { database, shareTokens }: Pick<ApiDeps, 'shareTokens'> & Pick<Reading, 'database'>,
     { requester: { userId }, query, nowMs },
-  ) => {
-    const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
-    const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
-    const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
-    return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-  },
+  ) => ({
+    status: 200,
+    body: database.view(view => shareTokenPage(view, { shareTokens }, userId, query, nowMs)),
+  }),
 })
+
+export function shareTokenPage(
+  view: View,
+  { shareTokens }: Pick<ApiDeps, 'shareTokens'>,
+  userId: UserId,
+  query: Static<typeof PageQuery>,
+  nowMs: number,
+): Page {
+  const found = shareTokens.readLive(view, userId, rangeOf(query), nowMs)
+  const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
+  const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
+  return pageOf(query, found, entryOf, itemOf)
+}
 
 const revokeShareToken = operation({
   id: 'revokeShareToken',
@@ -173,12 +188,13 @@ const resolveShareToken = operationWithBody(ResolveShareTokenRequest, {
   summary: 'Who is behind a share token: the preview before a request',
   access: 'session',
   replies: { 200: ResolveShareTokenReply },
-  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
+  codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', 'CONTACTS_BY_SERVER'],
   rates: [
     { name: 'share-token-resolve-address', by: 'address' },
     { name: 'share-token-resolve', by: 'user' },
   ],
   handle: async (deps: Deps, { requester, body, nowMs }) => {
+    assertByUsers(deps)
     const { userId } = await findShareToken(deps, requester.userId, body.token, nowMs)
     return deps.database.view(view => {
       const { displayName } = personOf(view, deps, userId)

@@ -169,12 +169,24 @@ export const listDevices = read({
   handle: (
     { database, devices }: Pick<ApiDeps, 'devices'> & Pick<Reading, 'database'>,
     { requester: { userId, deviceId } },
-  ) => {
-    const active = database.view(view => devices.activeDevicesOf(view, userId))
-    const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
-    return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
-  },
+  ) => ({
+    status: 200,
+    body: { items: database.view(view => deviceViews(view, devices, userId, deviceId)) },
+  }),
 })
+
+/** The user's devices, newest first; `currentId` is of the one that asks, where one does. */
+export function deviceViews(
+  view: View,
+  devices: Pick<ApiDeps['devices'], 'activeDevicesOf'>,
+  userId: UserId,
+  currentId: DeviceId | undefined,
+): readonly { readonly current: boolean }[] {
+  const newestFirst = devices
+    .activeDevicesOf(view, userId)
+    .toSorted((one, other) => other.createdAtMs - one.createdAtMs)
+  return newestFirst.map(device => itemOf(device, currentId))
+}
 
 const removeOne = operation({
   id: 'removeDevice',
@@ -265,7 +277,7 @@ function keyOf(device: Device): object {
   return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: index, signingKey }
 }
 
-function itemOf(device: Device, currentId: DeviceId | undefined): object {
+function itemOf(device: Device, currentId: DeviceId | undefined) {
   const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
   return {
     deviceId,

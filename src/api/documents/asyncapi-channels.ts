@@ -16,6 +16,7 @@ import {
 } from '../../schema/call-request.ts'
 import { EVENTS } from '../../schema/event.ts'
 import { type EventType, SentAt } from '../../schema/event-form.ts'
+import { WEBHOOKS } from '../../schema/webhook.ts'
 
 export interface Channel {
   readonly id: string
@@ -24,8 +25,8 @@ export interface Channel {
   readonly summary: string
   /** Who may use it, and how. */
   readonly description: string
-  /** `queue` and `topic`: the server sends to devices; `command`: a device sends. */
-  readonly kind: 'queue' | 'topic' | 'command'
+  /** `queue` and `topic`: the server sends to devices; `command`: a device sends; `webhook`: the server posts to the operator's. */
+  readonly kind: 'queue' | 'topic' | 'command' | 'webhook'
   readonly messages: Readonly<Record<string, TSchema>>
 }
 
@@ -53,6 +54,7 @@ export function channels(problem: TSchema): readonly Channel[] {
       messages: schemasOf(isTopicEvent),
     },
     ...COMMANDS,
+    WEBHOOKS_CHANNEL,
   ]
 }
 
@@ -99,6 +101,17 @@ function errorSchema(problem: TSchema): TSchema {
     receiptId: Type.Optional(Type.String({ description: "The frame's `receipt`" })),
     problem,
   })
+}
+
+/** Not of STOMP: the operator's own services get these by HTTP (docs/webhooks.md). */
+const WEBHOOKS_CHANNEL: Channel = {
+  id: 'webhooks',
+  address: 'webhooks',
+  summary: 'What the operator’s own services hear of, by HTTP and not by STOMP',
+  description:
+    'The server posts each to the endpoints that its operator has named, signed as Standard Webhooks are.',
+  kind: 'webhook',
+  messages: Object.fromEntries(Object.entries(WEBHOOKS).map(([kind, { schema }]) => [kind, schema])),
 }
 
 const BADGE_IS_LIVE =

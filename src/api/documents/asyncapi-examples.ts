@@ -1,11 +1,12 @@
 /** One example of every message of the AsyncAPI document; together they are a call of Ann's, and what came before it. */
 
 import type { EventType } from '../../schema/event-form.ts'
+import { webhookExampleOf } from './webhook-examples.ts'
 
 /** A message's body by its name in the document. */
 export function exampleOf(name: string): object {
   const commands: Readonly<Record<string, object>> = COMMAND_EXAMPLES
-  const command = commands[name]
+  const command = commands[name] ?? webhookExampleOf(name)
   return command ?? { v: 1, type: name, ...ENVELOPE, ...MEMBERS[name as EventType | 'error'] }
 }
 

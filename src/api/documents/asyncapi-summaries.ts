@@ -3,10 +3,13 @@
 import type { SaidCallCommand } from '../../schema/call-request.ts'
 import { EVENTS } from '../../schema/event.ts'
 import type { EventType } from '../../schema/event-form.ts'
+import { WEBHOOKS } from '../../schema/webhook.ts'
 
 /** The summary of a message by its name in the document. */
 export function summaryOf(name: string): string {
-  return name in SUMMARIES ? SUMMARIES[name as keyof typeof SUMMARIES] : EVENTS[name as EventType].summary
+  if (name in SUMMARIES) return SUMMARIES[name as keyof typeof SUMMARIES]
+  const { summary } = name in WEBHOOKS ? WEBHOOKS[name as keyof typeof WEBHOOKS] : EVENTS[name as EventType]
+  return summary
 }
 
 type CommandName = Exclude<SaidCallCommand['kind'], 'accept-rejoin'> | 'acceptRejoin'

@@ -105,8 +105,15 @@ function messagesOf(
 
 /** Such as `CallEndedEvent` and `AcceptRejoinCommand`: many languages have a `Keys` or an `Error` already. */
 function schemaName(message: string, kind: Channel['kind']): string {
-  const words = message.split('_').map(word => word.charAt(0).toUpperCase() + word.slice(1))
-  return `${words.join('')}${kind === 'command' ? 'Command' : 'Event'}`
+  const words = message.split(/[_.]/).map(word => word.charAt(0).toUpperCase() + word.slice(1))
+  return `${words.join('')}${SUFFIXES[kind]}`
+}
+
+const SUFFIXES: Readonly<Record<Channel['kind'], string>> = {
+  queue: 'Event',
+  topic: 'Event',
+  command: 'Command',
+  webhook: 'Webhook',
 }
 
 const INFO = {
@@ -162,6 +169,19 @@ const TRAITS = {
         'message-id': text('The `eventId`'),
         type: text('As in the body'),
         timestamp: text('`sentAt` of the body'),
+      },
+    },
+  },
+  webhook: {
+    headers: {
+      type: 'object',
+      required: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+      properties: {
+        'webhook-id': text('Names the event; the same at each try'),
+        'webhook-timestamp': text('Of this try, in seconds since 1970'),
+        'webhook-signature': text(
+          '`v1,` and base64 of HMAC-SHA256 over id, time and body with points between; two while the secret changes',
+        ),
       },
     },
   },

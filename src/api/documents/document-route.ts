@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { HttpRoute } from '../../transport/route.ts'
 
 /** Makes the document at its first request, so that it can name addresses known only once the server listens. */
-export function documentRoute(path: string, make: () => object): HttpRoute {
+export function documentRoute(path: string, make: () => object, cacheControl = 'no-cache'): HttpRoute {
   let made: { readonly text: string; readonly etag: string } | undefined
   return {
     method: 'GET',
@@ -20,7 +20,10 @@ export function documentRoute(path: string, make: () => object): HttpRoute {
         status: isKnown ? 304 : 200,
         contentType: 'application/json; charset=utf-8',
         body: isKnown ? '' : text,
-        headers: [['ETag', etag], NO_CACHE],
+        headers: [
+          ['ETag', etag],
+          ['Cache-Control', cacheControl],
+        ],
       }
     },
   }
@@ -35,5 +38,3 @@ function makeText(document: object): { readonly text: string; readonly etag: str
 function isSameTag(tag: string, etag: string): boolean {
   return tag === '*' || tag === etag || tag === `W/${etag}`
 }
-
-const NO_CACHE = ['Cache-Control', 'no-cache'] as const

@@ -10,6 +10,7 @@ import {
   GetPublicKeysRequest,
 } from '../../keyserver/bodies.ts'
 import { MetaReply } from '../../schema/meta.ts'
+import { UserTokenKeys } from '../../schema/user-token.ts'
 import { NOTHING_TAKEN, type OperationForm } from '../table/operation.ts'
 
 const LOOKUP = {
@@ -40,6 +41,17 @@ export function plainOperations(lookupsNeedToken: boolean): readonly OperationFo
       summary: 'Limits, features and public keys of this server',
       access: 'public',
       replies: { 200: MetaReply },
+      codes: [],
+    },
+    {
+      ...NOTHING_TAKEN,
+      id: 'getUserTokenKeys',
+      method: 'GET',
+      path: '/.well-known/jwks.json',
+      tag: 'meta',
+      summary: "The public keys of user tokens, for the operator's own services (RFC 7517)",
+      access: 'public',
+      replies: { 200: UserTokenKeys },
       codes: [],
     },
     {

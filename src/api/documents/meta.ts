@@ -17,6 +17,8 @@ export interface Features {
   readonly fcm: boolean
   readonly turn: boolean
   readonly passkeys: boolean
+  /** Who makes contacts. */
+  readonly contacts: 'users' | 'server'
   /** The kind of `media` in call records. */
   readonly media: 'client' | 'janus'
 }

@@ -32,7 +32,9 @@ export function openApiOperation(
 }
 
 /** Without the parts that the document has once for all operations. */
-function security({ access, countsFor }: OperationForm): object {
+function security({ access, scope, countsFor }: OperationForm): object {
+  if (access === 'operator') return { security: [{ operator: [] }] }
+  if (access === 'server-key') return { security: [{ serverKey: scope === undefined ? [] : [scope] }] }
   if (access === 'optional' || (access === 'public' && countsFor === 'good-token'))
     return { security: [{ session: [] }, {}] }
   return access === 'public' ? { security: [] } : {}
@@ -85,7 +87,7 @@ function parameters(operation: OperationForm, schemas: DocumentSchemas): object[
   } = operation
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   return [
-    ...names.map(name => ({ name, in: 'path', required: true, schema: ID })),
+    ...names.map(name => ({ name, in: 'path', required: true, schema: PATH_VALUES[name] ?? ID })),
     ...(querySchema === undefined ? [] : queryParameters(querySchema, schemas)),
     ...(isIdempotent || readsIdempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ...(readsIfMatch ? [{ $ref: '#/components/parameters/IfMatch' }] : []),
@@ -169,5 +171,15 @@ const HEADERS: Record<number, object> = {
   },
   503: RETRY,
 }
-/** The id of a user, a device or a call; every value in a path is one (contract 1.3). */
+/** The id of a user, a device or a call; most values in a path are one (contract 1.3). */
 export const ID = { type: 'string', format: 'uint64', pattern: '^(0|[1-9][0-9]{0,19})$' }
+
+/** Values in paths that are no such id. */
+const PATH_VALUES: Readonly<Record<string, object>> = {
+  ref: {
+    type: 'string',
+    description: '`id:` and the user’s id, or `ext:` and your own id of the user, percent-encoded',
+  },
+  keyId: { type: 'string', pattern: '^[0-9a-f]{12}$' },
+  webhookId: { type: 'string', pattern: '^(settings|wh_[0-9a-f]{12})$' },
+}

@@ -52,7 +52,7 @@ export function openApiRoute(deps: () => OpenApiDeps): HttpRoute {
   return documentRoute('/openapi.json', () => openApiDocument(deps()))
 }
 
-function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+export function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -79,7 +79,7 @@ const TAGS: Record<AppTag, string> = {
   meta: 'The server itself',
 }
 
-const COMPONENTS = {
+export const COMPONENTS = {
   securitySchemes: {
     session: { type: 'http', scheme: 'bearer', description: 'The access token of a session, opaque' },
   },
@@ -156,7 +156,13 @@ export const PROBLEM = {
       ...Time,
       description:
         'With `SIGN_IN_WAITING`: when it goes through without an answer. With `SIGN_IN_REFUSED`: when the address opens a new ' +
-        'account',
+        'account. With `ACCOUNT_SUSPENDED`: when the suspension ends by itself',
+    },
+    reason: {
+      type: 'string',
+      description:
+        'With `ACCOUNT_SUSPENDED`: the operator’s own code for why. With `SESSION_REVOKED` and `REFRESH_TOKEN_INVALID`: why the ' +
+        'session was ended, as in `session_revoked`',
     },
     attemptsLeft: { type: 'integer', description: 'With `OTP_INVALID`: how many codes may still be tried' },
     challenge: {

@@ -3,13 +3,14 @@
  * again gets the kept reply instead of being carried out again.
  */
 
-import { SignalError } from '../../errors.ts'
+import { assert, SignalError } from '../../errors.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { OperationForm, Reply } from './operation.ts'
+import { isMadeInParts } from './reply-body.ts'
 
 type Deps = Pick<ApiDeps, 'database' | 'idempotency'>
 
@@ -73,6 +74,7 @@ export class Idempotence {
       const kept = this.kept(change, request)
       if (kept !== undefined) return kept
       const { status, body } = write(change)
+      assert(body === undefined || !isMadeInParts(body), 'a reply that is kept is whole')
       const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
       idempotency.keep(change, request, JSON.stringify(reply))
       return reply

@@ -16,6 +16,7 @@ import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
 import type { Operation, OperationForm, OperationRequest, Read, ReadRequest, Reply } from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
+import { answerBody } from './reply-body.ts'
 
 type ReadDeps = Pick<
   ApiDeps,
@@ -119,7 +120,7 @@ class RequestSteps {
     return {
       status,
       contentType,
-      body: body === undefined ? '' : body instanceof Uint8Array ? body : this.bodyText(body),
+      body: answerBody(body, members => this.bodyText(members)),
       noStore: true,
       headers: unknownFields === '' ? undefined : [['X-Unknown-Fields', unknownFields]],
     }

@@ -42,8 +42,11 @@ export interface RateRule {
 
 export interface Reply {
   readonly status: 200 | 201 | 202 | 204
-  /** Plain members, bigints being ids, or JSON that is already text, or its bytes. Left out for 204. */
-  readonly body?: object | string
+  /**
+   * Plain members, bigints being ids, or JSON that is already text, or its bytes, or its parts (see `AnswerBody`), which are made
+   * while the client reads. Left out for 204.
+   */
+  readonly body?: object | string | AsyncIterable<Uint8Array>
   /** JSON where it is left out. */
   readonly contentType?: string
 }

@@ -10,13 +10,19 @@ export function rangeOf({ limit = LIMIT, cursor }: Static<typeof PageQuery>): Li
   return { limit: limit + 1, after: cursor === undefined ? undefined : parseCursor(cursor) }
 }
 
+/** Of which a list's answer is made. */
+export interface Page {
+  readonly items: readonly object[]
+  readonly nextCursor: string | undefined
+}
+
 /** `found` was read for `rangeOf(query)`. */
 export function pageOf<Found>(
   { limit = LIMIT }: Static<typeof PageQuery>,
   found: readonly Found[],
   entryOf: (found: Found) => ListEntry,
   itemOf: (found: Found) => object,
-): object {
+): Page {
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
   const nextCursor = found.length > limit && last !== undefined ? formatCursor(entryOf(last)) : undefined

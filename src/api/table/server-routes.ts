@@ -3,13 +3,14 @@
  * steps for every operation, so that none forgets one.
  */
 
+import { isConsoleToken, parseConsoleToken } from '../../domain/operators/console-session.ts'
 import {
   CREDENTIAL_MS_MAX,
   isOperatorCredential,
   OPERATOR,
   type ServerKeyHolder,
 } from '../../domain/operators/server-key.ts'
-import { SignalError } from '../../errors.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import type { Change } from '../../store/engine/store.ts'
@@ -19,11 +20,12 @@ import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.t
 import type { ApiDeps } from '../deps.ts'
 import { Idempotence } from './idempotence.ts'
 import type { Reply } from './operation.ts'
+import { answerBody } from './reply-body.ts'
 import type { AuditedReply, ServerOperation, ServerRequest } from './server-operation.ts'
 
 export interface ServerRouteDeps
-  extends Pick<ApiDeps, 'database' | 'idempotency' | 'idsAs' | 'nowMs' | 'requestRates' | 'secrets'> {
-  readonly serverKeys: Pick<ServerKeyStore, 'holderOf'>
+  extends Pick<ApiDeps, 'database' | 'idempotency' | 'nowMs' | 'requestRates' | 'secrets'> {
+  readonly serverKeys: Pick<ServerKeyStore, 'current' | 'holderOf'>
   readonly auditLog: Pick<AuditLog, 'add'>
 }
 
@@ -39,13 +41,19 @@ export function serverRoutes<Given extends ServerRouteDeps>(
   })
 }
 
-/** The operation's route without its handler. */
+/** The operation's route without its handler. Requests count by their key; those without a good one, by their address. */
 export function serverRouteHead({
   method,
   path,
   bodyBytesMax,
 }: ServerOperation<never>): Omit<HttpRoute, 'handle'> {
-  return { method, path, headers: HEADERS, ...(bodyBytesMax !== undefined && { bodyBytesMax }) }
+  return {
+    method,
+    path,
+    headers: HEADERS,
+    isUncounted: true,
+    ...(bodyBytesMax !== undefined && { bodyBytesMax }),
+  }
 }
 
 /** Says who asks. */
@@ -58,16 +66,37 @@ class Askers {
     this.#deps = deps
   }
 
-  of(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
+  of(request: HttpRequest, operation: ServerOperation<never>): ServerKeyHolder {
+    try {
+      return this.#holderOf(request, operation)
+    } catch (error) {
+      if (error instanceof SignalError && UNKNOWN.has(error.code))
+        this.#deps.requestRates?.takeByNetwork('request', request.network)
+      throw error
+    }
+  }
+
+  #holderOf(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
     const { serverKeys, nowMs, requestRates } = this.#deps
     const authorization = request.header('authorization')
     const text = BEARER_FORM.exec(authorization)?.[1] ?? ''
     if (access === 'operator') return this.#operator(request, text)
-    const holder = serverKeys.holderOf(text, nowMs())
+    const holder = isConsoleToken(text) ? this.#ofConsole(text) : serverKeys.holderOf(text, nowMs())
     requestRates?.take('server-key', 'server-key', holder.keyId)
     if (scope !== undefined && !holder.scopes.has(scope))
       throw new SignalError('SCOPE_MISSING', `this needs a server key with the scope ${scope}`)
     return holder
+  }
+
+  /** The holder of a session's key, as the key stands now. */
+  #ofConsole(text: string): ServerKeyHolder {
+    const { secrets, serverKeys, nowMs } = this.#deps
+    const session = parseConsoleToken(secrets.consoleSession, text)
+    if (session === undefined)
+      throw new SignalError('SERVER_KEY_INVALID', 'this is no session of the operators’ page: sign in there')
+    if (nowMs() >= session.expiresAtMs)
+      throw new SignalError('SERVER_KEY_EXPIRED', 'this session has ended: sign in again with your key')
+    return { ...serverKeys.current(session.keyId, nowMs()), isConsoleSession: true }
   }
 
   #operator({ method, path, body }: HttpRequest, text: string): ServerKeyHolder {
@@ -131,7 +160,7 @@ class ServerRunner<Given extends ServerRouteDeps> {
   #readBody({ body, contentType }: HttpRequest): unknown {
     const { bodyMediaType, isBodyOptional } = this.#operation
     if (bodyMediaType !== undefined) {
-      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return body.slice()
+      if (contentType.split(';', 1)[0]!.trim().toLowerCase() === bodyMediaType) return Uint8Array.from(body)
       throw new SignalError('UNSUPPORTED_MEDIA_TYPE', `send the body as ${bodyMediaType}`)
     }
     if (this.#bodyReader === undefined) return undefined
@@ -140,13 +169,13 @@ class ServerRunner<Given extends ServerRouteDeps> {
   }
 
   #answer({ status, body, contentType = JSON_TYPE }: Reply): HttpAnswer {
-    const isBytes = body instanceof Uint8Array
-    const written = body === undefined ? '' : isBytes ? body : this.#bodyText(body)
+    const written = answerBody(body, members => this.#bodyText(members))
     return { status, contentType, body: written, noStore: true }
   }
 
+  /** Ids are texts whatever the settings say, which are for decoders of apps. */
   #bodyText(body: object | string): string {
-    return typeof body === 'string' ? body : formatJson(body, this.#deps.idsAs)
+    return typeof body === 'string' ? body : formatJson(body, 'string')
   }
 }
 
@@ -204,6 +233,11 @@ class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   }
 }
 
+const UNKNOWN: ReadonlySet<ErrorCode> = new Set([
+  'SERVER_KEY_INVALID',
+  'SERVER_KEY_EXPIRED',
+  'SERVER_KEY_REVOKED',
+])
 const HEADERS = ['authorization', 'idempotency-key']
 const BEARER_FORM = /^bearer +(\S+) *$/i
 const EMPTY_OBJECT = Buffer.from('{}')

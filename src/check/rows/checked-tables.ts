@@ -10,6 +10,11 @@ import { EXPIRIES } from '../../store/engine/expiries.ts'
 import { COPY_STATE } from '../../store/engine/ledger-copy.ts'
 import type { AnyTable } from '../../store/engine/table.ts'
 import * as messages from '../../store/messages/message-tables.ts'
+import * as circles from '../../store/operators/circle-tables.ts'
+import * as operators from '../../store/operators/operator-tables.ts'
+import * as reports from '../../store/operators/report-tables.ts'
+import * as serverUsers from '../../store/operators/user-tables.ts'
+import * as webhooks from '../../store/operators/webhook-tables.ts'
 import { DEFERRED_TASKS } from '../../store/tables/deferred-tasks.ts'
 import { ID_LISTS } from '../../store/tables/id-lists.ts'
 import { IDEMPOTENCY } from '../../store/tables/idempotency-store.ts'
@@ -24,6 +29,7 @@ export const TABLES_BY_SUBJECT: ReadonlyMap<string, readonly AnyTable[]> = new M
   ['contacts', [...tablesOf(contacts), ID_LISTS]],
   ['calls', tablesOf(calls)],
   ['messages that wait', tablesOf(messages)],
+  ['the server API and webhooks', [operators, serverUsers, circles, reports, webhooks].flatMap(tablesOf)],
   ['endings, tasks for later, kept replies', [EXPIRIES, DEFERRED_TASKS, IDEMPOTENCY]],
   ['the copy of a ledger', [COPY_STATE]],
 ])

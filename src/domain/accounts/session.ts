@@ -108,7 +108,7 @@ export type RefreshDecision =
   | { readonly kind: 'repeat'; readonly session: Session }
   /** Genuine, but replaced by a pair that is in use: theft, or a restored backup. */
   | { readonly kind: 'reused'; readonly session: Session }
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'refused'; readonly because?: RevocationReason | undefined }
 
 /** A refresh token that is genuine. */
 export interface Refresh {
@@ -125,7 +125,8 @@ export function decideRefresh(
   lifetimes: TokenLifetimes,
 ): RefreshDecision {
   const { generation, nowMs } = refresh
-  if (!lasts(session)) return { kind: 'refused' }
+  const because = session?.revokedBecause
+  if (!lasts(session)) return { kind: 'refused', because }
   const isOver = nowMs >= expiryOf(session, lifetimes)
   if (isOver || generation > session.generation) return { kind: 'refused' }
   if (generation === session.generation) {

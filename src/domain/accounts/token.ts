@@ -1,15 +1,18 @@
 /**
  * Access and refresh tokens (contract 2.3): opaque to clients, checked without a store by their MAC, worth only what
- * their session row says. Nothing secret is stored.
+ * their session row says. Likewise tokens by which the operator's backend signs a user in, which are good once. Nothing secret
+ * is stored.
  *
  *     access   kat_ + base64url(version ‖ session id ‖ generation ‖ expiry ‖ MAC)
  *     refresh  krt_ + base64url(version ‖ session id ‖ generation ‖ MAC)
+ *     sign-in  cst_ + base64url(version ‖ user id ‖ nonce ‖ expiry ‖ MAC)
  *
- * Version 1 byte, session id 16, generation 4 big-endian, expiry 6 big-endian (seconds since 1970), MAC 32
- * (HMAC-SHA256 over all before it, a key for each kind).
+ * Version 1 byte, session id and nonce 16, user id 8, generation 4 big-endian, expiry 6 big-endian (since 1970: seconds, of a
+ * sign-in token milliseconds), MAC 32 (HMAC-SHA256 over all before it, a key for each kind).
  */
 
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { UserId } from '../ids.ts'
 
 export interface AccessToken {
   /** 16 bytes. */
@@ -20,6 +23,14 @@ export interface AccessToken {
 }
 
 export type RefreshToken = Omit<AccessToken, 'expiresAtS'>
+
+/** Of the operator's backend, for one sign-in of the user. */
+export interface SignInToken {
+  readonly userId: UserId
+  /** 16 random bytes. */
+  readonly nonce: Uint8Array
+  readonly expiresAtMs: number
+}
 
 export function formatAccessToken(key: KeyObject, { expiresAtS, ...token }: AccessToken): string {
   const bytes = Buffer.alloc(ACCESS_BYTES)
@@ -44,6 +55,26 @@ export function parseAccessToken(key: KeyObject, text: string): AccessToken | un
 export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | undefined {
   const bytes = verify(key, text, REFRESH_PREFIX, REFRESH_BYTES)
   return bytes === undefined ? undefined : readHead(bytes)
+}
+
+export function formatSignInToken(key: KeyObject, { userId, nonce, expiresAtMs }: SignInToken): string {
+  const bytes = Buffer.alloc(SIGN_IN_BYTES)
+  bytes[0] = VERSION
+  bytes.writeBigUInt64BE(userId, 1)
+  bytes.set(nonce, NONCE_AT)
+  bytes.writeUIntBE(expiresAtMs, SIGN_IN_EXPIRY_AT, EXPIRY_BYTES)
+  return SIGN_IN_PREFIX + sign(key, bytes)
+}
+
+export function parseSignInToken(key: KeyObject, text: string): SignInToken | undefined {
+  const bytes = verify(key, text, SIGN_IN_PREFIX, SIGN_IN_BYTES)
+  return (
+    bytes && {
+      userId: bytes.readBigUInt64BE(1) as UserId,
+      nonce: Uint8Array.prototype.slice.call(bytes, NONCE_AT, SIGN_IN_EXPIRY_AT),
+      expiresAtMs: bytes.readUIntBE(SIGN_IN_EXPIRY_AT, EXPIRY_BYTES),
+    }
+  )
 }
 
 /** The session's challenge, base64 of 32 bytes: the same whenever it is asked for, and no other session's. */
@@ -88,6 +119,7 @@ function verify(key: KeyObject, text: string, prefix: string, length: number): B
 
 const ACCESS_PREFIX = 'kat_'
 const REFRESH_PREFIX = 'krt_'
+const SIGN_IN_PREFIX = 'cst_'
 const VERSION = 1
 const GENERATION_AT = 17
 const HEAD_BYTES = 21
@@ -95,3 +127,6 @@ const EXPIRY_BYTES = 6
 const MAC_BYTES = 32
 const ACCESS_BYTES = HEAD_BYTES + EXPIRY_BYTES + MAC_BYTES
 const REFRESH_BYTES = HEAD_BYTES + MAC_BYTES
+const NONCE_AT = 9
+const SIGN_IN_EXPIRY_AT = 25
+const SIGN_IN_BYTES = SIGN_IN_EXPIRY_AT + EXPIRY_BYTES + MAC_BYTES

@@ -52,6 +52,20 @@ export function effectOfCode(account: OpenedAccount, waitMs: number, nowMs: numb
   return isAsked(listedSeenAtMs, waitMs, nowMs) ? { kind: 'wait', opens: 'account' } : { kind: 'open' }
 }
 
+/**
+ * The effect of a token by which the operator's backend signs in a user that it has made. It is as good as a code, and waits as one;
+ * but an answer of no keeps it out for a time only, since there is no address that another person could have.
+ */
+export function effectOfToken(
+  { listedSeenAtMs, refusedAtMs }: Pick<OpenedAccount, 'listedSeenAtMs' | 'refusedAtMs'>,
+  waitMs: number,
+  nowMs: number,
+): Exclude<CodeEffect, { kind: 'move' }> {
+  const untilMs = refusedAtMs === undefined ? nowMs : refusedAtMs + REFUSED_MS
+  if (nowMs < untilMs) return { kind: 'refused', untilMs }
+  return isAsked(listedSeenAtMs, waitMs, nowMs) ? { kind: 'wait', opens: 'account' } : { kind: 'open' }
+}
+
 /** Whether a device of the list is there to be asked. */
 export function isAsked(listedSeenAtMs: number | undefined, waitMs: number, nowMs: number): boolean {
   return waitMs > 0 && listedSeenAtMs !== undefined && nowMs < listedSeenAtMs + ASKED_MS
@@ -85,7 +99,8 @@ export function nextWait(replaced: Wait | undefined, waitMs: number, nowMs: numb
 /** A sign-in that waits, or has waited. */
 export interface WaitingSignIn extends Wait {
   readonly userId: UserId
-  readonly address: Address
+  /** Whose code was right; undefined for a token of the operator's backend. */
+  readonly address?: Address
   /** It becomes a login method too, once the sign-in opens the account. */
   readonly identity?: SocialIdentity
   /** The name for a fresh account. */
@@ -104,6 +119,13 @@ export interface WaitingSignIn extends Wait {
   /** The session that it opened. */
   readonly sessionId?: Uint8Array
   readonly openedAtMs?: number
+}
+
+/** By what a sign-in is asked for: a code to an address, or a token of the operator's backend. */
+export type AskedBy = AddressMethod['kind'] | 'server'
+
+export function askedBy({ address }: Pick<WaitingSignIn, 'address'>): AskedBy {
+  return address?.kind ?? 'server'
 }
 
 /** The state of a waiting sign-in, as its client learns it. */

@@ -87,6 +87,27 @@ export function withoutInvitation(call: Call, userId: UserId, inviterId: UserId 
   return withParticipant(call, userId, { state: 'declined', devices: [], declinedOn: undefined })
 }
 
+/**
+ * A suspended user out of the call, at once. A call of two ends, and so does one that they have rung alone; a ring of theirs counts as
+ * unanswered, like that of a user who can't be reached.
+ */
+export function withoutSuspended(call: Call, userId: UserId, nowMs: number): Call {
+  const participant = participantOf(call, userId)
+  // Of an invitation that they were not to know of nothing changes.
+  if (participant === undefined || participant.isWithheld || isOver(call)) return call
+  const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
+  const asked = rejoinAsks.length === call.rejoinAsks.length ? call : { ...call, rejoinAsks }
+  if (isPending(participant)) return withParticipant(asked, userId, { state: 'missed', devices: [] })
+  if (!isJoined(participant))
+    return participant.devices.length === 0 ? asked : withParticipant(asked, userId, { devices: [] })
+  const isRinging = call.status === 'ringing'
+  if (isRinging || isTwoPerson(call)) {
+    const status = isRinging ? 'cancelled' : 'ended'
+    return ended(call, { status, endReason: 'suspended', endedBy: userId }, nowMs)
+  }
+  return withParticipant(asked, userId, departed(call, participant, 'left', nowMs))
+}
+
 /** A device leaves. One that is not in the call leaves nothing, so that a moved call stays where it was moved to. */
 export function leftCall(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Call {
   if (isPending(participant)) return declinedCall(call, participant, by, 'declined')

@@ -3,6 +3,7 @@
 import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
 import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
+import type { WebhookEvent } from '../operators/webhook-event.ts'
 import type { Call, CallDeviceRef, KnownInviter } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
 import type { CallTopicEvent, DeviceEffect, SentKeysReason } from './call-notice.ts'
@@ -130,6 +131,8 @@ export type CallOccurrence =
   | { readonly kind: 'media-lost'; readonly nowMs: number }
   /** The user is deleting the account, and can't answer an invitation. */
   | { readonly kind: 'account-ended'; readonly nowMs: number; readonly userId: UserId }
+  /** The operator suspended the user. */
+  | { readonly kind: 'account-suspended'; readonly nowMs: number; readonly userId: UserId }
 
 /** A device's command, or news of its presence. */
 export type DeviceCommand = Exclude<CallCommand, CallOccurrence>
@@ -149,7 +152,7 @@ export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
 /** Facts outside the call. `start`, `invite`, `remove`, `join`, `request-rejoin` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
-  /** With `start`, `join`, `request-rejoin` and `rejoin`: the acting device; undefined after its removal. */
+  /** With `start`, `join`, `request-rejoin` and `rejoin`: the acting device; undefined after its removal, or once its user is suspended. */
   readonly actor: CallActor | undefined
   /** The acting user's name, with `start`. */
   readonly displayName: string
@@ -172,10 +175,12 @@ export interface CalleeFacts {
   readonly displayName: string
   /** How the callee knows the caller. */
   readonly caller: KnownInviter
-  /** A contact of the caller, or a user who takes calls from strangers; never a user whom the caller has blocked. */
+  /** A contact, a member of a circle of the caller's, or a user who takes calls from strangers; never a user whom the caller has blocked. */
   readonly mayBeCalled: boolean
   /** The callee has blocked the caller, who must not find out. */
   readonly isWithheld: boolean
+  /** No device of the callee rings, as if none could be reached. */
+  readonly isSuspended?: boolean
   /** The devices that the caller has to seal the key for: the active ones; with a block those of when it began. */
   readonly deviceIds: readonly DeviceId[]
   /** The newest device list. `deviceIds` are then its devices that are still active; a key for another is not needed. */
@@ -240,6 +245,8 @@ export type CallEffect =
   | { readonly kind: 'topic'; readonly event: CallTopicEvent }
   /** The user's row of this call, in place of an earlier one. */
   | { readonly kind: 'history'; readonly userId: UserId; readonly row: CallHistoryRow }
+  /** To the operator's services. */
+  | { readonly kind: 'webhook'; readonly event: WebhookEvent }
 
 export type CallReply =
   | { readonly kind: 'done' }

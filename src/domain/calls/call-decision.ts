@@ -25,6 +25,7 @@ import {
   rungCall,
   withoutDevice,
   withoutInvitation,
+  withoutSuspended,
   withPresence,
   withRemoved,
   withRequest,
@@ -106,6 +107,8 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
       return { kind: 'changed', call: withoutInvitation(call, command.userId, command.inviterId) }
     case 'account-ended':
       return { kind: 'changed', call: withoutInvitation(call, command.userId, undefined) }
+    case 'account-suspended':
+      return { kind: 'changed', call: withoutSuspended(call, command.userId, command.nowMs) }
     case 'media-admitted':
       return withAdmitted(call, command.devices, command.answered, command.nowMs)
     case 'media-feeds':
@@ -269,6 +272,7 @@ const COMING: ReadonlySet<CallCommand['kind']> = new Set(['join', 'request-rejoi
 const OCCURRENCES: ReadonlySet<CallCommand['kind']> = new Set([
   'inviter-blocked',
   'account-ended',
+  'account-suspended',
   'media-admitted',
   'media-feeds',
   'media-lost',

@@ -8,6 +8,7 @@ import type { DeviceId, UserId } from '../ids.ts'
 import {
   type Call,
   type CallDeviceRef,
+  type CallEndReason,
   isJoined,
   isOver,
   isPending,
@@ -29,7 +30,8 @@ import type {
   PersonName,
   PlainCallNotice,
 } from './call-notice.ts'
-import { callerOf, participantView } from './call-view.ts'
+import { callerOf, participantView, shownEndReason } from './call-view.ts'
+import { webhookEventsOf } from './call-webhooks.ts'
 import { keyMapName } from './key-map.ts'
 
 /** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */
@@ -50,23 +52,24 @@ export function effectsOf(
     ...endings(change),
     ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
     ...members.flatMap(participant => historyOf(change, participant)),
+    ...webhookEventsOf(before, after).map(event => ({ kind: 'webhook' as const, event })),
   ]
 }
 
 /**
- * Users whom the change rings, those whom it invites without a message among them: else a caller would notice a block by
- * the rate.
+ * Users whom the change rings, those whom it invites without a message among them: else a caller would notice a block or a
+ * suspension by the rate.
  */
 export function rungBy(before: Call | undefined, { call, effects }: ChangedCall): ReadonlySet<UserId> {
   const rung = effects.flatMap(effect => {
     return effect.kind === 'device' && effect.notice.kind === 'call_invitation' ? [effect.userId] : []
   })
-  return new Set([...rung, ...withheldBy(before, call)])
+  return new Set([...rung, ...invitedSilently(before, call)])
 }
 
-function withheldBy(before: Call | undefined, after: Call): UserId[] {
+function invitedSilently(before: Call | undefined, after: Call): UserId[] {
   return after.participants
-    .filter(one => one.isWithheld && isPending(one))
+    .filter(one => isPending(one) && (one.isWithheld || one.devices.length === 0))
     .filter(one => {
       const was = before && participantOf(before, one.userId)
       return was === undefined || !isPending(was) || was.invitedAtMs !== one.invitedAtMs
@@ -192,15 +195,16 @@ function endsOfAttendance(change: Change, participant: Participant): DeviceEffec
 function endings({ before, after, by }: Change): DeviceEffect[] {
   if (before === undefined || isOver(before) || !isOver(after)) return []
   const { callId, version, status, endReason, endedBy, endedAtMs } = after
-  const notice = {
+  const noticeOf = (endReason: CallEndReason) => ({
     kind: 'call_ended' as const,
     callId,
     version,
     status,
-    endReason: endReason!,
+    endReason,
     endedAtMs: endedAtMs!,
     ...(endedBy === undefined ? {} : { endedBy }),
-  }
+  })
+  const [notice, noticeToEnder] = [noticeOf(shownEndReason(after)), noticeOf(endReason!)]
   const inside = before.participants
     .filter(one => isJoined(one) || one.state === 'lost')
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
@@ -209,7 +213,9 @@ function endings({ before, after, by }: Change): DeviceEffect[] {
     const isOwn = by !== undefined && isSameDevice(by, device)
     if (!isOwn) told.set(keyMapName(device), { userId: device.userId, deviceId: device.deviceId })
   }
-  return [...told.values()].map(device => plainNotice(device, notice))
+  return [...told.values()].map(device =>
+    plainNotice(device, device.userId === endedBy ? noticeToEnder : notice),
+  )
 }
 
 /** Devices that asked for the key, without ringing ones: those hear that their invitation has ended. */

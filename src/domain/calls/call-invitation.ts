@@ -250,12 +250,12 @@ function calledPeople(
     slices.filter(({ userId }) => userId === id).map(slice => callDevice(slice, sealedBy))
   return {
     kind: 'called',
-    callees: known.map(({ userId, displayName, caller, isWithheld, deviceIds }) => ({
+    callees: known.map(({ userId, displayName, caller, isWithheld, isSuspended, deviceIds }) => ({
       userId,
       displayName,
       inviter: caller,
       isWithheld,
-      devices: devicesOf(userId).filter(({ deviceId }) => deviceIds.includes(deviceId)),
+      devices: isSuspended ? [] : devicesOf(userId).filter(({ deviceId }) => deviceIds.includes(deviceId)),
     })),
     ownDevices: devicesOf(by.userId).filter(({ deviceId }) => deviceId !== by.deviceId),
     slices,

@@ -22,7 +22,7 @@ export interface ShownCaller {
   readonly displayName: string
   /** The invited person's own name for the caller. */
   readonly alias: string | undefined
-  /** False for a stranger, who may have any name. */
+  /** A contact, or a member of a circle of theirs. False for a stranger, who may have any name. */
   readonly isContact: boolean
 }
 

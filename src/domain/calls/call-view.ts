@@ -73,7 +73,7 @@ export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
     createdAtMs: call.createdAtMs,
     startedAtMs: call.startedAtMs,
     endedAtMs: call.endedAtMs,
-    endReason: call.endReason,
+    endReason: isOver(call) && call.endedBy !== device.userId ? shownEndReason(call) : call.endReason,
     ringTimeoutIn: RING_S,
     keyEpoch: call.keyEpoch,
     keyRotationIn: KEY_ROTATION_S,
@@ -87,6 +87,12 @@ export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
     keyFromDeviceId: undefined,
     keySets: undefined,
   }
+}
+
+/** Why a call that is over ended, as its people are told: a suspension is between the operator and the suspended user. */
+export function shownEndReason({ endReason, status }: Pick<Call, 'endReason' | 'status'>): CallEndReason {
+  if (endReason !== 'suspended') return endReason!
+  return status === 'cancelled' ? 'cancelled' : 'hangup'
 }
 
 /** The same with the sets of devices that the newest keys were sealed for. */

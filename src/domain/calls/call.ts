@@ -21,7 +21,10 @@ import type { CallId, DeviceId, UserId } from '../ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 
-/** Why a call ended; a removed participant alone hears `removed`, and `internal` is our fault. */
+/**
+ * Why a call ended. A removed participant alone hears `removed`, a suspended user alone `suspended`. `operator` is an act of the
+ * server API, and `internal` is our fault.
+ */
 export type CallEndReason =
   | 'hangup'
   | 'cancelled'
@@ -32,6 +35,8 @@ export type CallEndReason =
   | 'alone'
   | 'limit'
   | 'removed'
+  | 'operator'
+  | 'suspended'
   | 'internal'
 
 export type ParticipantState =
@@ -111,7 +116,7 @@ export interface Participant {
 
 /** The inviter as the invited person knows them. */
 export interface KnownInviter {
-  /** False for a stranger. */
+  /** A contact, or a member of a circle of theirs. False for a stranger. */
   readonly isContact: boolean
   /** The invited person's own name for them. */
   readonly alias?: string

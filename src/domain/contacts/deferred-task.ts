@@ -4,7 +4,7 @@
  */
 
 import type { Address } from '../accounts/challenge.ts'
-import type { RequestId, UserId } from '../ids.ts'
+import type { CircleId, RequestId, UserId } from '../ids.ts'
 
 /** Looks for the owner of an address, and asks them. */
 export interface SearchTask {
@@ -40,6 +40,12 @@ export interface RenamedTask {
   readonly after: { readonly atMs: number; readonly id: bigint } | undefined
 }
 
-export type DeferredTask = SearchTask | RequestMadeTask | RequestGoneTask | RenamedTask
+/** Takes the members out of a circle that is gone, some at a time. */
+export interface CircleGoneTask {
+  readonly kind: 'circle_gone'
+  readonly circleId: CircleId
+}
+
+export type DeferredTask = SearchTask | RequestMadeTask | RequestGoneTask | RenamedTask | CircleGoneTask
 
 export type DeferredTaskOf<Kind extends DeferredTask['kind']> = Extract<DeferredTask, { readonly kind: Kind }>

@@ -128,6 +128,24 @@ function withToken(request: FriendRequest, nowMs: number): FriendRequest {
   return request.isByToken ? request : { ...request, isByToken: true, tokenShownAtMs: nowMs }
 }
 
+export type LinkDecision =
+  | Refused
+  /** They are contacts already. */
+  | { readonly kind: 'linked' }
+  /** `closes`: open requests between the two, which this accepts. */
+  | { readonly kind: 'links'; readonly closes: readonly FriendRequest[] }
+
+/** The operator's backend makes two users contacts. `counts`: how many contacts each has. */
+export function decideLink(
+  { areContacts, hasBlocked, isBlocked, sent, received }: Pair,
+  counts: readonly number[],
+): LinkDecision {
+  if (areContacts) return { kind: 'linked' }
+  if (hasBlocked || isBlocked) return refused('USER_BLOCKED')
+  if (counts.some(count => count >= CONTACTS_MAX)) return refused('CONTACT_LIMIT')
+  return { kind: 'links', closes: [sent, received].filter(request => request !== undefined) }
+}
+
 /** A command on one request: what it becomes, or why not. */
 export type ClosingDecision = Refused | { readonly kind: 'closed'; readonly request: FriendRequest }
 

@@ -5,6 +5,7 @@
 
 import type { AddressMethod } from '../accounts/account.ts'
 import type { Proof } from '../accounts/session.ts'
+import type { AskedBy } from '../accounts/waiting-sign-in.ts'
 import type { CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
@@ -33,8 +34,9 @@ export type PersonalNoticeBody =
       readonly kind: 'contact_added'
       readonly userId: UserId
       readonly displayName: string
-      /** The accepted request; its sender gets a push, the accepting user does not. */
-      readonly requestId: RequestId
+      /** The accepted request; none where the operator's backend made them contacts. */
+      readonly requestId?: RequestId
+      /** Only to the sender of a request, who waited for it. */
       readonly isPushed: boolean
     }
   | {
@@ -79,7 +81,7 @@ export type PersonalNoticeBody =
       readonly id: string
       /** The screen that waits shows it, too. */
       readonly signInCode: string
-      readonly method: AddressMethod['kind']
+      readonly method: AskedBy
       readonly userAgent: string
       readonly network?: string
       readonly endsAtMs: number

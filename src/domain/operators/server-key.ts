@@ -26,6 +26,8 @@ export interface ServerKeyHolder {
   /** The person that a console key names. */
   readonly person?: string
   readonly scopes: ReadonlySet<Scope>
+  /** By a session of the operators' page instead of the key itself. */
+  readonly isConsoleSession?: true
 }
 
 /** The `keyId` of the operator's command. */

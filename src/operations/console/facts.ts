@@ -125,6 +125,7 @@ const QUIET_COMMANDS: ReadonlySet<string> = new Set([
   'device-offline',
   'inviter-blocked',
   'account-ended',
+  'account-suspended',
   'deadline',
 ])
 /** Two devices of each of 32 people; the rest of a larger call is counted. */

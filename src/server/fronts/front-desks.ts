@@ -3,8 +3,9 @@
  * front's connections with its link. `FrontLinks` waits for the fronts.
  */
 
-import { frontDeskKind } from '../../../actors/front-desk.ts'
-import type { ForwardedRequest, PresenceMessage } from '../../../actors/messages.ts'
+import { randomUUID } from 'node:crypto'
+import { type DeskAnswer, frontDeskKind } from '../../../actors/front-desk.ts'
+import type { ForwardedRequest, FrontDeskMessage, PresenceMessage } from '../../../actors/messages.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
@@ -14,8 +15,9 @@ import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from 
 import type { LogHead } from '../../log/checkpoint.ts'
 import { RemoteRef } from '../../runtime/remote-ref.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
+import { dropStream, isStream } from '../../transport/answer-body.ts'
 import type { Register } from '../../transport/grpc.ts'
-import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import type { WritingProcess } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
@@ -46,6 +48,7 @@ export class FrontDesks {
     system.define(
       frontDeskKind({
         answer: (route, request) => this.#answer(route, request),
+        newStreamName: randomUUID,
         inbox: writer.application.stores.inboxWrites,
         register: this.register,
         catchUp: () => this.#catchUp(),
@@ -73,7 +76,7 @@ export class FrontDesks {
 
   leave(front: FrontLink, link: Link): void {
     this.#deps.writer.fronts.leave(front, true)
-    this.#end(link)
+    this.#end(front, link)
   }
 
   /** Serves a front of another node, until the connection ends. */
@@ -108,7 +111,7 @@ export class FrontDesks {
         context.logger.warn({ event: 'far-front-lost', front: front.name, reason: reason.message })
         // Its process has closed the link, or has ended; a network that fails says nothing to the other end.
         writer.fronts.leave(front, reason.by === 'closed')
-        this.#end(link)
+        this.#end(front, link)
       },
     })
     const front = new FrontLink(link, context.world, true)
@@ -174,20 +177,56 @@ export class FrontDesks {
     await this.#shown()
   }
 
-  async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<HttpAnswer> {
+  async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<DeskAnswer> {
     const route = this.#routes.get(name)
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
-    try {
-      return await route.handle({ ...request, header: header => headers[header] ?? '' })
-    } finally {
-      // A refusal, too, tells what this node knows.
-      await this.#shown()
-    }
+    const { body, ...answer } = await this.#handled(route, {
+      ...request,
+      header: header => headers[header] ?? '',
+    })
+    if (!isStream(body)) return { answer: { ...answer, body } }
+    return { answer: { ...answer, body: '' }, parts: this.#shownParts(body) }
   }
 
-  /** Its connections have ended with the link. */
-  #end(link: Link): void {
+  async #handled(route: HttpRoute, request: HttpRequest): Promise<HttpAnswer> {
+    let answer: HttpAnswer
+    try {
+      answer = await route.handle(request)
+    } catch (error) {
+      // A refusal, too, tells what this node knows.
+      await this.#shown()
+      throw error
+    }
+    try {
+      await this.#shown()
+    } catch (error) {
+      dropStream(answer.body, this.#deps.context.onFault)
+      throw error
+    }
+    return answer
+  }
+
+  /** Each part may tell of changes since the one before. No generator: one that has not begun would not stop `parts`. */
+  #shownParts(parts: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    const made = parts[Symbol.asyncIterator]()
+    const shown: AsyncIterator<Uint8Array> = {
+      next: async () => {
+        const part = await made.next()
+        await this.#shown()
+        return part
+      },
+      return: async () => {
+        await made.return?.()
+        return { done: true, value: undefined }
+      },
+    }
+    return { [Symbol.asyncIterator]: () => shown }
+  }
+
+  /** Its connections, and the answers on their way to it, have ended with the link. */
+  #end(front: FrontLink, link: Link): void {
     const { system, writer } = this.#deps
+    system.ref<FrontDeskMessage>('front-desk', front.name).tellControl({ kind: 'front-gone' })
     for (const [userId, connection] of writer.application.liveConnections.all()) {
       if (!(connection.ref instanceof RemoteRef) || connection.ref.port !== link) continue
       const user = system.ref<PresenceMessage>('presence', userId)

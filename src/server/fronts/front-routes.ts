@@ -3,13 +3,16 @@
  * writer answers the rest. A front knows only the head of a writing route.
  */
 
-import type { FrontDeskMessage } from '../../../actors/messages.ts'
+import { partsFrom } from '../../../actors/answer-streams.ts'
+import type { ForwardedAnswer, FrontDeskMessage } from '../../../actors/messages.ts'
 import { WRITES } from '../../api/operations.ts'
+import { SERVER_OPERATIONS } from '../../api/server-api/operations.ts'
 import { routeHead } from '../../api/table/operation-routes.ts'
+import { serverRouteHead } from '../../api/table/server-routes.ts'
 import { nameOfRoute, type RouteHead } from '../../fronts/messages.ts'
 import type { ReadLease } from '../../fronts/read-lease.ts'
 import type { Ref } from '../../runtime/actor.ts'
-import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
+import type { HttpRequest, HttpRoute } from '../../transport/route.ts'
 
 /** Says when a read may be answered: now, or once the promise resolves. */
 type Gate = Pick<ReadLease, 'mayRead'>
@@ -47,16 +50,23 @@ function keptRequest(request: HttpRequest): HttpRequest {
   return { method, path, params, query, requestId, contentType, network, header, body: body.slice() }
 }
 
+/** The server API, which the writer answers alone. */
+export function serverApiForwarded(desk: Ref<FrontDeskMessage>): readonly HttpRoute[] {
+  return SERVER_OPERATIONS.map(operation => forwarded(serverRouteHead(operation), desk))
+}
+
 /** The writer answers it. */
 function forwarded(head: RouteHead, desk: Ref<FrontDeskMessage>): HttpRoute {
   const route = nameOfRoute(head)
   return {
     ...head,
-    handle: request =>
-      desk.ask<HttpAnswer>(
+    async handle(request) {
+      const { stream, ...answer } = await desk.ask<ForwardedAnswer>(
         reply => ({ kind: 'request', route, request: dataOf(request, head), reply }),
         REQUEST_DEADLINE_MS,
-      ),
+      )
+      return stream === undefined ? answer : { ...answer, body: partsFrom(desk, stream, REQUEST_DEADLINE_MS) }
+    },
   }
 }
 

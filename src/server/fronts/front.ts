@@ -19,6 +19,7 @@ import { CatchUp } from '../../fronts/catch-up.ts'
 import { Link } from '../../fronts/link/link.ts'
 import { linkKeyOf } from '../../fronts/link/link-proof.ts'
 import {
+  type Addresses,
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
   type MessageToFront,
@@ -32,9 +33,9 @@ import { realWorld } from '../../runtime/clock.ts'
 import { ActorSystem } from '../../runtime/system.ts'
 import { Newcomers } from '../../transport/newcomers.ts'
 import { OpenConnections } from '../../transport/open-connections.ts'
-import { alsoOnLoopback, ownUrlOf } from '../addresses.ts'
+import { alsoOnLoopback, ownUrlOf, portIn, serverApiUrlOf } from '../addresses.ts'
 import { openReadStores } from '../application-stores.ts'
-import { publicRoutes, publicServer } from '../listeners.ts'
+import { publicRoutes, publicServer, serverApiRoutes, serverApiServer } from '../listeners.ts'
 import { endByFault } from '../process/end-process.ts'
 import { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
@@ -45,7 +46,7 @@ import type { FrontRole } from '../role.ts'
 import type { Config } from '../settings/config.ts'
 import { actorsOfFront, Signalling } from '../signalling.ts'
 import { Following, type Welcome } from './following.ts'
-import { frontRoutes } from './front-routes.ts'
+import { frontRoutes, serverApiForwarded } from './front-routes.ts'
 import { RemoteWriter } from './remote-writer.ts'
 import { type ParentMessage, WriterNews } from './writer-news.ts'
 
@@ -140,18 +141,24 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   const { authentication, admission } = shared
   const served = { ...reads, authentication, admission, signalling }
   const own = publicRoutes(context, log, served, publicUrl)
+  const ofServerApi = serverApiRoutes(serverApiForwarded(writer.desk), () =>
+    serverApiUrlOf(config, welcome.addresses),
+  )
+  const routes = frontRoutes(own, following, welcome.routes, writer.desk)
+  const mayReadFiles = () => shownLog.mayRead()
+  const serverApi = serverApiServer(context, log, ofServerApi, { sharesPort: true, mayReadFiles })
   const http = publicServer(context, log, served, {
-    routes: frontRoutes(own, following, welcome.routes, writer.desk),
+    routes: [...routes, ...(config.serverApi.isPublic ? ofServerApi : [])],
     ...{ publicUrl, connections, newcomers },
     sharesPort: true,
-    mayReadFiles: () => shownLog.mayRead(),
+    mayReadFiles,
     onServed: requests && (request => writer.show(requests, request)),
   })
   observe(metrics, system, log.vrf)
   observeConnections(metrics, connections, newcomers)
   const front = new Front({
     kind: 'front',
-    ...{ context, system, parent, following, news, signalling, connections, http },
+    ...{ context, system, parent, following, news, signalling, connections, http, serverApi },
   })
   system.define(
     frontKind(
@@ -161,7 +168,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
       () => void front.stop().catch(fatal),
     ),
   )
-  front.listen(welcome.port).catch(fatal)
+  front.listen(welcome.addresses).catch(fatal)
   return front
 }
 
@@ -218,10 +225,12 @@ class Front {
     this.#role.news.onParent(message)
   }
 
-  async listen(port: number): Promise<void> {
-    const { context, parent, following, connections, http } = this.#role
+  async listen(addresses: Addresses): Promise<void> {
+    const { context, parent, following, connections, http, serverApi } = this.#role
+    const { config } = context
     await following.log.vrf.ready
-    await alsoOnLoopback(context.config, http).listen(context.config.http.host, port)
+    await serverApi.listen(config.serverApi.host, portIn(addresses.serverApi))
+    await alsoOnLoopback(config, http).listen(config.http.host, portIn(addresses.http))
     context.opened()
     parent.send({ kind: 'ready' } satisfies MessageToWriter)
     context.world.every(LOAD_EVERY_MS, () =>
@@ -243,18 +252,24 @@ class Front {
   }
 
   get #stops(): Stops {
-    const { context, system, following, news, signalling, connections, http } = this.#role
+    const { context, system, following, news, signalling, connections, http, serverApi } = this.#role
     return {
-      listening: () => http.stopListening(),
+      listening() {
+        http.stopListening()
+        serverApi.stopListening()
+      },
       clients() {
         const inRandomOrder = shuffle([...connections], context.world.random)
         return signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)
       },
-      requests: () => http.answered(FRONT_STOP_MS / 5),
+      requests: () => Promise.all([http, serverApi].map(each => each.answered(FRONT_STOP_MS / 5))),
       actors: () => system.drainAndStop(FRONT_STOP_MS / 5),
       inboxes: () => news.settled(),
       connections: () => connections.ended(FRONT_STOP_MS / 10),
-      sockets: () => http.close(),
+      sockets() {
+        http.close()
+        serverApi.close()
+      },
       services: () => following.log.vrf.close(),
       store: () => following.close(),
     }

@@ -26,7 +26,7 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
-import { type OwnAddresses, portIn } from '../addresses.ts'
+import type { OwnAddresses } from '../addresses.ts'
 import { binaryChoice } from '../process/own-binaries.ts'
 import type { Process } from '../process/process.ts'
 import { VERSION } from '../process/version.ts'
@@ -41,7 +41,7 @@ export interface FrontsDeps {
   readonly head: () => LogHead
   /** Routes of the writer beside those that every front has. */
   readonly routes: readonly HttpRoute[]
-  /** All fronts listen on the port of HTTP. */
+  /** All fronts listen on the ports of HTTP and of the server API. */
   readonly addresses: OwnAddresses
   /** A front of a node waits for a newer `current`. */
   readonly onPoll: () => void
@@ -225,7 +225,6 @@ export class Fronts {
     front.send({
       kind: 'welcome',
       config: serialize(context.config),
-      port: portIn(addresses.all.http),
       addresses: addresses.all,
       routes: routes.map(({ handle: _, ...route }) => route),
       lastChange: database.lastChange,

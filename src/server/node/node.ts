@@ -143,7 +143,7 @@ export class Node implements RunningServer {
     return { ...this.#addresses.all, origin: this.#keys.signer.name, vkey, vrfPublicKey }
   }
 
-  /** Opens the ports, but only chooses the one for HTTP, which the fronts open. Throws `ConfigError`. */
+  /** Opens the ports, but only chooses those for HTTP and the server API, which the fronts open. Throws `ConfigError`. */
   async listen(say: (text: string) => void): Promise<void> {
     const { config } = this.#context
     const policy = { takesNext: false, say }
@@ -153,6 +153,7 @@ export class Node implements RunningServer {
       grpc: this.#grpc,
       admin: this.#admin,
       http: { listen: chosenPort },
+      serverApi: { listen: chosenPort },
       stompTcp: undefined,
     }
     const ports = { ...servers, listeners: listenersOf(config), isSecure: config.http.tls !== undefined }

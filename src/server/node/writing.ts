@@ -57,7 +57,8 @@ export async function startWriting(tenure: Tenure, parts: WritingParts): Promise
   })
   tenure.onEnd(() => writer.stops.services?.())
   observe(context.metrics, system, log.vrf)
-  const routes = publicRoutes(context, log, writer.application, publicUrl)
+  const { application } = writer
+  const routes = [...publicRoutes(context, log, application, publicUrl), ...application.serverRoutes]
   const leaseLastsMs = () => lease.lastsUntilMs - context.world.monotonicMs()
   const desks = new FrontDesks({ context, system, writer, routes, leaseLastsMs })
   tenure.onEnd(() => desks.close())

@@ -47,6 +47,7 @@ export interface Ports {
   readonly http: Listening
   readonly grpc: Listening
   readonly admin: Listening
+  readonly serverApi: Listening
   readonly stompTcp: Listening | undefined
   /** Whether HTTP is under TLS. */
   readonly isSecure: boolean
@@ -57,10 +58,11 @@ export async function openPorts(ports: Ports, policy: PortPolicy): Promise<Addre
   const { listeners } = ports
   const grpc = await openPort(listeners.grpc, ports.grpc, policy)
   const admin = `http://${await openPort(listeners.admin, ports.admin, policy)}`
+  const serverApi = `http://${await openPort(listeners.serverApi, ports.serverApi, policy)}`
   const stompTcp =
     ports.stompTcp && listeners.stompTcp && (await openPort(listeners.stompTcp, ports.stompTcp, policy))
   const http = `${ports.isSecure ? 'https' : 'http'}://${await openPort(listeners.http, ports.http, policy)}`
-  return { http, grpc, admin, ...(stompTcp === undefined ? {} : { stompTcp }) }
+  return { http, grpc, admin, serverApi, ...(stompTcp === undefined ? {} : { stompTcp }) }
 }
 
 /**

@@ -21,10 +21,18 @@ import { type EnvironmentReader, PORTS } from './environment.ts'
 import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
 import { readPasskeySettings } from './passkey-settings.ts'
+import { type RetentionSettings, readRetention } from './retention-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
+import { readUserTokenSettings, type UserTokenConfig } from './user-token-settings.ts'
 import { readWebPushSettings, type WebPushConfig } from './web-push-settings.ts'
+import { readWebhookSettings, type WebhookSettings } from './webhook-settings.ts'
 
-export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPushConfig {
+export interface ApplicationConfig
+  extends SmsSettings,
+    LoginCheckSetting,
+    UserTokenConfig,
+    WebhookSettings,
+    WebPushConfig {
   readonly idsAs: IdForm
   readonly lifetimes: TokenLifetimes
   /** How long a proof after the sign-in is good for, in seconds; 0: none is asked for. */
@@ -33,6 +41,7 @@ export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPu
   readonly historyDays: number
   /** How long a sign-in waits for the answer of a listed device, in hours. */
   readonly signInWaitH: number
+  readonly retention: RetentionSettings
   /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
   readonly testIdentifiers: ReadonlyMap<string, string>
   readonly appName: string
@@ -46,6 +55,8 @@ export interface ApplicationConfig extends SmsSettings, LoginCheckSetting, WebPu
   readonly janus?: JanusSettings
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
+  /** Who makes contacts: users, by requests, or the operator's backend. */
+  readonly contactsBy: 'users' | 'server'
   /** Scheme of the links that open the app. */
   readonly deepLinkScheme: string
   /** `<team id>.<bundle id>` of the apps that open share links. */
@@ -75,12 +86,14 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
       usualText: '72, in development 0',
     }),
     historyDays: reader.integer('CALLSIGN_HISTORY_DAYS', { usual: 90, min: 0, max: 3_650, unit: 'days' }),
+    retention: readRetention(reader),
     testIdentifiers: testIdentifiers(reader),
     appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
     ...mail(reader),
     ...readSmsSettings(reader),
     ...readLoginCheck(reader),
+    ...readWebhookSettings(reader),
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
@@ -89,10 +102,12 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ),
     ...fcm(reader),
     ...readWebPushSettings(reader),
+    ...readUserTokenSettings(reader, isDevelopment),
     ...turn(reader),
     ...readJanusSettings(reader),
     providers: providers(reader),
     ...apple(reader),
+    contactsBy: reader.oneOf('CALLSIGN_CONTACTS', ['users', 'server'], 'users'),
     deepLinkScheme: deepLinkScheme(reader),
     appleAppIds: reader.list(
       'CALLSIGN_APPLE_APP_IDS',

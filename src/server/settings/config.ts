@@ -41,6 +41,11 @@ export interface Config {
   }
   readonly grpc: Listener & GrpcAccess
   readonly admin: Listener
+  /** For the operator's backend, and the operators' page. */
+  readonly serverApi: Listener & {
+    /** Whether the public port has it, too. */
+    readonly isPublic: boolean
+  }
   /** Absent: the server is one machine. */
   readonly node?: NodeConfig
   /** Processes beside this one that serve the HTTP port; with none it serves the port itself. */
@@ -124,6 +129,10 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
   const http = reader.listener('CALLSIGN_HTTP', usualHost, 8080, '0.0.0.0, in development 127.0.0.1')
   const grpc = reader.listener('CALLSIGN_GRPC', '127.0.0.1', 50051)
   const admin = reader.listener('CALLSIGN_ADMIN', '127.0.0.1', 9090)
+  const serverApi = {
+    ...reader.listener('CALLSIGN_SERVER_API', '127.0.0.1', 9070),
+    isPublic: reader.flag('CALLSIGN_SERVER_API', 'public'),
+  }
   const publicUrl = readPublicUrl(reader)
   const dataFolder = resolve(
     reader.text('CALLSIGN_DATA_DIR', 'path of a folder', 'data, in development data/dev') ??
@@ -139,6 +148,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     http: { ...http, ...httpAccess(reader) },
     grpc: { ...grpc, ...readGrpcAccess(reader) },
     admin,
+    serverApi,
     fronts: reader.integer('CALLSIGN_FRONTS', {
       usual: isDevelopment ? 0 : Math.min(availableParallelism() - 1, USUAL_FRONTS_MAX),
       usualText: 'one less than cores, at most 8, in development 0',
@@ -196,11 +206,12 @@ export interface NamedListeners {
   readonly http: NamedListener
   readonly grpc: NamedListener
   readonly admin: NamedListener
+  readonly serverApi: NamedListener
   readonly stompTcp?: NamedListener
 }
 
 /** Every address that a server with this configuration listens on. */
-export function listenersOf({ http, grpc, admin, stompTcpPort }: Config): NamedListeners {
+export function listenersOf({ http, grpc, admin, serverApi, stompTcpPort }: Config): NamedListeners {
   const named = (prefix: string, { host, port }: Listener): NamedListener => {
     return { host, port, settings: [`${prefix}_HOST`, `${prefix}_PORT`] }
   }
@@ -209,6 +220,7 @@ export function listenersOf({ http, grpc, admin, stompTcpPort }: Config): NamedL
     http: named('CALLSIGN_HTTP', http),
     grpc: named('CALLSIGN_GRPC', grpc),
     admin: named('CALLSIGN_ADMIN', admin),
+    serverApi: named('CALLSIGN_SERVER_API', serverApi),
     ...(stompTcpPort === undefined ? {} : { stompTcp: { ...stompTcp, port: stompTcpPort } }),
   }
 }
@@ -299,7 +311,8 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
     )
   }
   if (isDevelopment && !isExposed) {
-    for (const [name, { host }] of Object.entries({ HTTP: config.http, GRPC: grpc, ADMIN: config.admin })) {
+    const ports = { HTTP: config.http, GRPC: grpc, ADMIN: config.admin, SERVER_API: config.serverApi }
+    for (const [name, { host }] of Object.entries(ports)) {
       if (isLoopback(host)) continue
       reader.problems.push(
         `CALLSIGN_${name}_HOST ${host}: development stays on loopback, unless --lan or CALLSIGN_DEV_EXPOSE=1`,

@@ -1,6 +1,7 @@
 /** Settings of the operator's own check of sign-ins. */
 
 import type { LoginCheckSettings } from '../../delivery/login-check.ts'
+import { faultOfOperatorUrl } from '../../delivery/operator-url.ts'
 import type { EnvironmentReader } from './environment.ts'
 
 export interface LoginCheckSetting {
@@ -11,7 +12,7 @@ export function readLoginCheck(reader: EnvironmentReader): LoginCheckSetting {
   const url = reader.formed(
     'CALLSIGN_LOGIN_CHECK_URL',
     isAddress,
-    'an https address, or an http address of this machine, without a password',
+    'an https address, or an http address of this machine or a private network, without a password',
   )
   const token = reader.secret('CALLSIGN_LOGIN_CHECK_TOKEN')
   const authority = reader.file('CALLSIGN_LOGIN_CHECK_CA')
@@ -30,10 +31,6 @@ export function readLoginCheck(reader: EnvironmentReader): LoginCheckSetting {
 
 function isAddress(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, hostname, username, password } = new URL(text)
-  const isSafe = protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname))
-  return isSafe && username === '' && password === ''
+  const { username, password } = new URL(text)
+  return faultOfOperatorUrl(text) === undefined && username === '' && password === ''
 }
-
-/** As `URL` writes it. */
-const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/

@@ -1,5 +1,6 @@
 /** Settings of short messages: the gateway, served countries, and budgets. */
 
+import { faultOfOperatorUrl } from '../../delivery/operator-url.ts'
 import { type SmsOptions, SmsSender } from '../../delivery/sms.ts'
 import { isPhoneCountry } from '../../domain/accounts/phone.ts'
 import {
@@ -49,9 +50,10 @@ function gateway(reader: EnvironmentReader): Pick<SmsSettings, 'sms'> {
   const body = reader.text('CALLSIGN_SMS_BODY', 'template of the body')
   reader.refuseWithout('CALLSIGN_SMS_URL', ['CALLSIGN_SMS_HEADERS', 'CALLSIGN_SMS_BODY'])
   if (url === undefined) return {}
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+  const fault = faultOfOperatorUrl(url)
+  if (fault !== undefined) {
     // Not the text: it may hold a password.
-    reader.problems.push('CALLSIGN_SMS_URL is an http or https address')
+    reader.problems.push(`CALLSIGN_SMS_URL ${fault}`)
     return {}
   }
   const options: SmsOptions = {

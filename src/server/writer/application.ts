@@ -7,8 +7,10 @@ import { Admission } from '../../api/table/admission.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
+import { keyLookups } from '../../keyserver/lookups.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
+import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
 import type { Newcomers } from '../../transport/newcomers.ts'
 import { isOnLanOnly } from '../addresses.ts'
 import { openStores, type Stores } from '../application-stores.ts'
@@ -18,11 +20,13 @@ import type { WritingProcess } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { VERSION } from '../process/version.ts'
 import { admitOf } from '../reads.ts'
+import { userTokenKeysOf } from '../settings/user-token-settings.ts'
 import { vapidContactOf, vapidKeyOf } from '../settings/web-push-settings.ts'
 import { dismissalBy, ownActors, Signalling } from '../signalling.ts'
 import { Media } from './media.ts'
 import { startOutbox } from './outbox.ts'
 import { startUpkeep } from './upkeep.ts'
+import { startWebhooks } from './webhooks.ts'
 import { type Application, openApplication } from './writes.ts'
 
 export interface StartedApplication extends Application {
@@ -52,8 +56,13 @@ export async function startApplication(
   const application = open(context, log, live, { publicUrl, register })
   // Devices have seen positions that a restored store would give to other messages.
   if (log.guard.isRestored) await log.database.change(change => stores.inbox.renewEpochs(change))
+  await log.database.change(change => {
+    stores.auditLog.applyRetention(change)
+    stores.reports.applyRetention(change)
+  })
   await repair(context, application)
   startOutbox(context, system, log.database, application)
+  await startWebhooks(context, system, stores)
   startUpkeep(context, application, () => stores.history.applyDays(log.database))
   observeApplication(context, stores, media)
   rooms.resume()
@@ -78,7 +87,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, language, lifetimes, historyDays, janus } = config.application
+  const { idsAs, language, lifetimes, retention, historyDays, janus } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -86,9 +95,11 @@ function openLive(
   const stores = openStores(database, isConnected, {
     secret: keys.secret,
     lifetimes,
+    retention,
     historyDays,
     nowMs,
     randomBytes,
+    webhookBounds: { ...WEBHOOK_BOUNDS, waitingMax: config.application.webhookWaitingMax },
     onFault: error => onFault(error),
   })
   const admit = admitOf(config.application)
@@ -120,7 +131,7 @@ function openLive(
 
 function open(
   { config, world, logger, metrics, devConsole }: WritingProcess,
-  { store, keys }: OpenedLog,
+  { store, keys, published, vrf }: OpenedLog,
   { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
 ): Application {
@@ -140,10 +151,12 @@ function open(
     randomBytes: pooledRandomBytes,
     publicUrl,
     register,
+    userTokenKey: userTokenKeysOf(config.application, config.isDevelopment, keys.secret)[0],
     identityOf(vrfHash) {
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)
     },
+    lookUpKeys: keyLookups(published, vrf),
     askRoom: rooms.ask,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,

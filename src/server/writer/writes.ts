@@ -34,6 +34,7 @@ import type { Rates } from '../../domain/rates.ts'
 import { AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider } from '../../identity/identity-token.ts'
 import * as passkeyReader from '../../identity/passkeys.ts'
+import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import { AccountErasure } from '../../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../../store/accounts/account-letters.ts'
 import { AppleConsents } from '../../store/accounts/apple-consents.ts'
@@ -50,6 +51,7 @@ import type { Stores } from '../application-stores.ts'
 import { openReads, type Reads, type Serving } from '../reads.ts'
 import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
+import { webhookPostsOf } from './webhooks.ts'
 
 export interface WriterServing extends Serving {
   readonly stores: Stores
@@ -59,8 +61,10 @@ export interface WriterServing extends Serving {
   readonly rateLimits: Rates | undefined
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
+  readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
+  readonly lookUpKeys: LookUpKeys
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
@@ -103,13 +107,17 @@ export function openApplication(serving: WriterServing): Application {
 
 function openWrites(serving: WriterServing): Writes {
   const { stores, nowMs } = serving
-  const { serverKeys, auditLog } = stores
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
   return {
     routes: operationRoutes(WRITES, deps),
-    serverRoutes: serverRoutes(SERVER_OPERATIONS, { ...deps, serverKeys, auditLog }),
+    serverRoutes: serverRoutes(SERVER_OPERATIONS, {
+      ...stores,
+      ...deps,
+      lookUpKeys: serving.lookUpKeys,
+      webhookPosts: webhookPostsOf(serving),
+    }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
@@ -210,8 +218,10 @@ function operationDeps(
     ...stores,
     ...accounts,
     idsAs: config.idsAs,
+    contactsBy: config.contactsBy,
     deepLinkScheme: config.deepLinkScheme,
     webPushHosts: config.webPushHosts,
+    tokenAudiences: config.tokenAudiences,
     stepUpSeconds: config.stepUpS,
     relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
     keysShown: (asker, owner) => keysShown(serving, asker, owner),
@@ -256,7 +266,9 @@ function openAccounts(serving: WriterServing, senders: Senders, smsBudget: SmsBu
     stores.history,
     stores.shareTokens,
     stores.contacts,
+    stores.circles,
     waitingSignIns,
+    stores.reports,
   ]
   return {
     addresses,

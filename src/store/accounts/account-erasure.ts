@@ -30,6 +30,13 @@ export interface AccountErasureDeps {
   readonly erasers: readonly EraseOf[]
 }
 
+export interface ErasureWish {
+  /** The device that asks. */
+  readonly ownDeviceId?: DeviceId | undefined
+  /** For good, without days in which signing in restores it. */
+  readonly isAtOnce?: boolean
+}
+
 export class AccountErasure {
   readonly #deps: AccountErasureDeps
 
@@ -39,13 +46,14 @@ export class AccountErasure {
   }
 
   /**
-   * Ends all sessions and has the account erased in seven days; returns when that is. The devices are
+   * Ends all sessions and has the account erased in seven days, or at once; returns when that is. The devices are
    * told, but for the one that asks.
    */
-  plan(change: Change, userId: UserId, ownDeviceId?: DeviceId): number {
+  plan(change: Change, userId: UserId, { ownDeviceId, isAtOnce = false }: ErasureWish = {}): number {
     const { accounts, devices, expiries, sessions, letters, notices } = this.#deps
     const user = accounts.read(change, userId)
-    const erasesAtMs = change.nowMs + GRACE_DAYS * 86_400_000
+    // Not in this change: the calls of its devices end first, which writes to what is erased.
+    const erasesAtMs = change.nowMs + (isAtOnce ? 0 : GRACE_DAYS * 86_400_000)
     if (user === undefined) return erasesAtMs
     accounts.put(change, userId, { ...user, erasesAtMs })
     expiries.add(change, EXPIRY.erasure, erasesAtMs, idsKey(userId))
@@ -55,14 +63,14 @@ export class AccountErasure {
     notices.tell(change, userId, { kind: 'session_revoked', reason: 'account_deleted' }, ownDeviceId)
     for (const { deviceId } of devices.activeDevicesOf(change, userId))
       devices.forgetPush(change, userId, deviceId)
-    letters.tellAll(change, userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS })
+    if (!isAtOnce) letters.tellAll(change, userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS })
     return erasesAtMs
   }
 
-  /** A sign-in keeps an account that was to be erased. */
+  /** A sign-in keeps an account that was to be erased later. */
   restore(change: Change, userId: UserId): void {
     const user = this.#deps.accounts.read(change, userId)
-    if (user?.erasesAtMs === undefined) return
+    if (user?.erasesAtMs === undefined || user.erasesAtMs <= change.nowMs) return
     const { erasesAtMs: _, ...kept } = user
     this.#deps.accounts.put(change, userId, kept)
   }

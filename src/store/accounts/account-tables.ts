@@ -1,6 +1,6 @@
 /** Tables of accounts, their login methods, and their sessions. */
 
-import { identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
+import { type ContactData, identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { RevocationReason, Session } from '../../domain/accounts/session.ts'
 import type { DeviceId, MethodId, UserId } from '../../domain/ids.ts'
 import { EXPIRY } from '../engine/expiries.ts'
@@ -23,6 +23,7 @@ import {
   typed,
 } from '../engine/row-form.ts'
 import { type Relation, rowTable } from '../engine/table.ts'
+import { contactIdentifiers } from '../operators/user-tables.ts'
 
 const SETTINGS = object({ discoverableByEmail: flag, discoverableByPhone: flag, callsFromContactsOnly: flag })
 const CONTACT_DATA = object({ email: optional(text), phone: optional(text) })
@@ -46,6 +47,16 @@ const USER = object({
   suspension: optional(SUSPENSION),
 })
 
+/** Each address that the backend says of a user finds them. */
+const contactRelations = (['email', 'phone'] as const).map(kind => ({
+  in: 'contact-addresses',
+  under: (key: Buffer, { contactData }: { readonly contactData?: ContactData }) => {
+    const [identifier] = contactIdentifiers({ [kind]: contactData?.[kind] })
+    return identifier === undefined ? undefined : Buffer.concat([textKey(identifier), key])
+  },
+  what: () => `the user under the ${kind} of their contact data`,
+}))
+
 export const USERS = rowTable('users', { user: ID }, USER, {
   holds: 'name, settings, primary login method',
   shapes: [USER.shape('primaryMethodId'), SETTINGS.shape()],
@@ -57,6 +68,14 @@ export const USERS = rowTable('users', { user: ID }, USER, {
       where: (methods: Methods, _, user) => methods.some(({ id }) => id === user.primaryMethodId),
       what: () => 'the primary login method of the user',
     },
+    {
+      in: 'external-ids',
+      under: (_, { externalId }) => (externalId === undefined ? undefined : textKey(externalId)),
+      where: ({ userId }: { readonly userId: UserId }, key) => userId === userInKey(key),
+      what: () => 'the user under their external id',
+    },
+    { in: 'user-changes-by-user', under: key => key },
+    ...contactRelations,
   ],
   remedy: 'the user can’t use the account: restore a backup',
 })
@@ -134,9 +153,9 @@ export const LOGIN_METHOD_OWNERS = rowTable('login-method-owners', { identifier:
 const TOKEN_USE = object({ attempt: optional(bytes(32)), sealedOutcome: optional(sealed) })
 
 export const IDENTITY_TOKENS = rowTable('identity-tokens', { token: HASH }, TOKEN_USE, {
-  holds: 'that an ID token was used, and what came of it',
+  holds: 'that an ID token or a sign-in token was used, and what came of it',
   ending: { kind: EXPIRY.identityToken },
-  remedy: 'an ID token may be accepted twice until it expires',
+  remedy: 'a token may be accepted twice until it expires',
 })
 
 export const PASSKEY_CHALLENGES = rowTable('passkey-challenges', { challenge: HASH }, oneOf(0), {
@@ -205,7 +224,7 @@ export const KNOWN_SIGN_INS = rowTable('known-sign-ins', { user: ID }, KNOWN, {
 const WAITING_ADDRESS = object(ADDRESS)
 const WAITING_SIGN_IN = object({
   userId: id<UserId>(),
-  address: WAITING_ADDRESS,
+  address: optional(WAITING_ADDRESS),
   displayName: text,
   language: text,
   userAgent: text,
@@ -256,7 +275,7 @@ export const REFUSED_SIGN_INS = rowTable(
   { identifier: HASH },
   object({ userId: id<UserId>(), refusedAtMs: count }),
   {
-    holds: 'that the owner of an address refused a sign-in by it',
+    holds: 'that the owner of an address, or of an account, refused a sign-in by it',
     ending: { kind: EXPIRY.refusedSignIn },
     remedy: 'signing in by the address waits once more, and is asked about',
   },

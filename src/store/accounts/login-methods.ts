@@ -81,6 +81,7 @@ export class LoginMethods {
     const id = newId(randomBytes) as MethodId
     const method: LoginMethod = { ...candidate, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
     accounts.putMethod(change, userId, method)
+    this.#noteOwn(change, userId)
     if (this.held(change, userId).primaryMethodId === undefined) this.#setPrimary(change, userId, id)
     letters.tellAll(change, userId, { kind: 'login-method-added', method: method.kind }, id)
     this.#tellDevices(change, request)
@@ -166,6 +167,15 @@ export class LoginMethods {
     letters.tellAll(change, userId, { kind: 'login-method-lost', method: method.kind })
     notices.tell(change, userId, { kind: 'login_method_lost', method: method.kind, value: method.shown })
     this.#tellDevices(change, { userId })
+  }
+
+  /** From now on the user signs in by a method of their own, and the operator's backend signs them in no more. */
+  #noteOwn(change: Change, userId: UserId): void {
+    const { accounts } = this.#deps
+    const user = accounts.read(change, userId)
+    if (user?.isMadeByServer === undefined) return
+    const { isMadeByServer: _, ...kept } = user
+    accounts.put(change, userId, kept)
   }
 
   #setPrimary(change: Change, userId: UserId, primaryMethodId: MethodId | undefined): void {

@@ -8,25 +8,30 @@ import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, rangeOf } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+import type { Webhooks } from '../operators/webhook-store.ts'
 import { SESSIONS, SESSIONS_BY_USER } from './account-tables.ts'
 
 export interface SessionTables {
   readonly database: ReadStore
   readonly expiries: Expiries
   readonly lifetimes: TokenLifetimes
+  /** Left out where nothing is told. */
+  readonly webhooks?: Pick<Webhooks, 'add'>
 }
 
 export class SessionStore {
   readonly #database: ReadStore
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
+  readonly #webhooks: SessionTables['webhooks']
   /** Sessions that `current` has read, by `sessionName`. */
   readonly #kept: WatchedCache<string, Session>
 
-  constructor({ database, expiries, lifetimes }: SessionTables) {
+  constructor({ database, expiries, lifetimes, webhooks }: SessionTables) {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
+    this.#webhooks = webhooks
     this.#kept = new WatchedCache(database, [SESSIONS], sessionName, SESSIONS_KEPT_MAX)
     expiries.define(EXPIRY.session, (change, sessionId) => this.#expire(change, sessionId))
   }
@@ -58,6 +63,8 @@ export class SessionStore {
     this.#expiries.add(change, EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
     const lookedForAtMs = endingLookedForAtMs(session, session.createdAtMs, this.#lifetimes)
     this.#expiries.add(change, EXPIRY.sessionEnding, lookedForAtMs, sessionId)
+    const { userId, deviceId } = session
+    this.#webhooks?.add(change, { kind: 'session.started', userId, sessionId, deviceId })
   }
 
   /** Writes the session. */

@@ -8,9 +8,11 @@ import { createHash } from 'node:crypto'
 import { type AddressMethod, identifierOf } from '../../domain/accounts/account.ts'
 import { lasts } from '../../domain/accounts/session.ts'
 import {
+  askedBy,
   type CodeEffect,
   dueAtMs,
   effectOfCode,
+  effectOfToken,
   isAnswerable,
   isAsked,
   isNoticeDue,
@@ -70,15 +72,20 @@ export class WaitingSignIns {
       ...used.filter(lasts).map(({ lastUsedAtMs }) => lastUsedAtMs),
       ...methods.map(({ lastUsedAtMs }) => lastUsedAtMs),
     )
-    const refusal = view.get(REFUSED_SIGN_INS, textKey(identifierOf(method)))
     const account = {
       kind: method.kind,
       listedSeenAtMs: this.#listedSeenAtMs(view, userId),
       seenAtMs,
       hasOtherMethod: methods.length > 1,
-      refusedAtMs: refusal?.userId === userId ? refusal.refusedAtMs : undefined,
+      refusedAtMs: refusedAtMs(view, userId, method),
     }
     return effectOfCode(account, this.#waitMs, nowMs)
+  }
+
+  /** The effect of a token of the operator's backend for the user. */
+  effectOfToken(view: View, userId: UserId, nowMs: number): ReturnType<typeof effectOfToken> {
+    const listedSeenAtMs = this.#listedSeenAtMs(view, userId)
+    return effectOfToken({ listedSeenAtMs, refusedAtMs: refusedAtMs(view, userId) }, this.#waitMs, nowMs)
   }
 
   /** Whether a device of the user's list was seen lately, which has to be asked first. */
@@ -120,7 +127,7 @@ export class WaitingSignIns {
     this.#tellEnd(change, named, answer, deviceId)
     if (answer === 'approved') return
     this.dropLetIn(change, userId)
-    const key = textKey(identifierOf(address))
+    const key = refusalKey(userId, address)
     change.put(REFUSED_SIGN_INS, key, { userId, refusedAtMs: nowMs })
     this.#parts.expiries.add(change, EXPIRY.refusedSignIn, nowMs + REFUSAL_KEPT_MS, key)
   }
@@ -143,16 +150,17 @@ export class WaitingSignIns {
 
   /** Whether the user has refused a sign-in by this address of theirs, and may have it back. */
   isRefused(view: View, userId: UserId, address: Pick<AddressMethod, 'kind' | 'key'>): boolean {
-    return view.get(REFUSED_SIGN_INS, textKey(identifierOf(address)))?.userId === userId
+    return refusedAtMs(view, userId, address) !== undefined
   }
 
-  /** The owner has shown that the address is theirs still: signing in by it is as before. */
-  takeBackRefusal(change: Change, address: Pick<AddressMethod, 'kind' | 'key'>): void {
-    change.remove(REFUSED_SIGN_INS, textKey(identifierOf(address)))
+  /** The owner has shown that the address, or the account, is theirs still: signing in by it is as before. */
+  takeBackRefusal(change: Change, userId: UserId, address?: Pick<AddressMethod, 'kind' | 'key'>): void {
+    change.remove(REFUSED_SIGN_INS, refusalKey(userId, address))
   }
 
   /** Nothing of the user remains here. */
   eraseOf(change: Change, userId: UserId): void {
+    this.takeBackRefusal(change, userId)
     for (const { id } of signInsOf(change, userId)) this.#remove(change, userId, id)
   }
 
@@ -185,7 +193,7 @@ export class WaitingSignIns {
   /** One of the three notices to the owner. */
   #tellWaiting(change: Change, { id, signIn }: NamedSignIn): WaitingSignIn {
     const { notices, letters, expiries, sessionNetworks } = this.#parts
-    const { userId, address, userAgent, endsAtMs } = signIn
+    const { userId, userAgent, endsAtMs } = signIn
     const network = sessionNetworks.prefixIn(signIn)
     const place = { userAgent, ...(network !== undefined && { network }) }
     const told = { ...signIn, noticeCount: signIn.noticeCount + 1 }
@@ -194,7 +202,7 @@ export class WaitingSignIns {
       kind: 'sign_in_waiting',
       id: signInName(id),
       signInCode: this.#codeOf(id),
-      method: address.kind,
+      method: askedBy(signIn),
       ...place,
       endsAtMs,
     })
@@ -217,6 +225,20 @@ export class WaitingSignIns {
     if (isNoticeDue(signIn, nowMs)) signIn = this.#tellWaiting(change, { id, signIn })
     return dueAtMs(signIn, nowMs)
   }
+}
+
+/** When the user refused a sign-in by this address of theirs, or by a token of the operator's backend. */
+function refusedAtMs(
+  view: View,
+  userId: UserId,
+  address?: Pick<AddressMethod, 'kind' | 'key'>,
+): number | undefined {
+  const refusal = view.get(REFUSED_SIGN_INS, refusalKey(userId, address))
+  return refusal?.userId === userId ? refusal.refusedAtMs : undefined
+}
+
+function refusalKey(userId: UserId, address: Pick<AddressMethod, 'kind' | 'key'> | undefined): Buffer {
+  return textKey(address === undefined ? `server ${userId}` : identifierOf(address))
 }
 
 /** A refusal that was taken back, and given again since, has an ending of its own. */

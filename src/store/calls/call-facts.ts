@@ -10,7 +10,6 @@ import {
   NO_FACTS,
 } from '../../domain/calls/call-command.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
-import type { Device } from '../../domain/devices/device.ts'
 import { type CallId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
@@ -23,7 +22,7 @@ export interface CallFactsDeps {
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
-  readonly contacts: Pick<ContactStore, 'linkOf' | 'blockedAtMs'>
+  readonly contacts: Pick<ContactStore, 'linkOf' | 'blockedAtMs' | 'haveCircle'>
   readonly index: Pick<LiveCalls, 'otherCallOf' | 'otherCallWith' | 'callInRoom' | 'callsBetween'>
   readonly randomBytes: (length: number) => Uint8Array
 }
@@ -61,7 +60,7 @@ export class CallFactsReader {
     return database.view(view => {
       const own = devices.activeDevicesOf(view, by.userId)
       return {
-        actor: actorAmong(own, by),
+        actor: actorOf(view, this.#deps, by),
         ownDevices: own.map(({ deviceId }) => deviceId),
         displayName: accounts.displayNameOf(view, by.userId),
         callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#deps, by.userId, calleeId) ?? []),
@@ -81,8 +80,7 @@ export class CallFactsReader {
   }
 
   #actorOf(by: CallDeviceRef): CallActor | undefined {
-    const { database, devices } = this.#deps
-    return database.view(view => actorAmong(devices.activeDevicesOf(view, by.userId), by))
+    return this.#deps.database.view(view => actorOf(view, this.#deps, by))
   }
 
   #freeRoomId(): number {
@@ -97,9 +95,14 @@ export class CallFactsReader {
 type CallingRequest = Extract<CallRequest, { readonly calleeIds: unknown }>
 type PeopleFact = 'actor' | 'ownDevices' | 'displayName' | 'callees'
 
-function actorAmong(devices: readonly Device[], { userId, deviceId }: CallDeviceRef): CallActor | undefined {
-  const device = devices.find(each => each.deviceId === deviceId)
-  if (device === undefined) return undefined
+/** A request that was on its way when its user was suspended has no actor any more. */
+function actorOf(
+  view: View,
+  { accounts, devices }: CallFactsDeps,
+  { userId, deviceId }: CallDeviceRef,
+): CallActor | undefined {
+  const device = devices.activeDevicesOf(view, userId).find(each => each.deviceId === deviceId)
+  if (device === undefined || accounts.read(view, userId)?.suspension !== undefined) return undefined
   const { publicKeyHash, keyAlgorithm } = device
   return { userId, deviceId, publicKeyHash, keyAlgorithm }
 }
@@ -113,7 +116,8 @@ function calleeFacts(
   const account = accounts.read(view, userId)
   if (account === undefined) return undefined
   const link = contacts.linkOf(view, userId, callerId)
-  const isInvited = link !== undefined || takesCallsFromStrangers(account)
+  const isKnown = link !== undefined || contacts.haveCircle(view, callerId, userId)
+  const isInvited = isKnown || takesCallsFromStrangers(account)
   const blockedAtMs = contacts.blockedAtMs(view, userId, callerId)
   const deviceList = deviceLists.newest(view, userId)
   // Whether the caller is blocked or not, the log shows the same newest list.
@@ -124,9 +128,10 @@ function calleeFacts(
   return {
     userId,
     displayName: account.displayName,
-    caller: { isContact: link !== undefined, ...(link?.alias !== undefined && { alias: link.alias }) },
+    caller: { isContact: isKnown, ...(link?.alias !== undefined && { alias: link.alias }) },
     mayBeCalled: isInvited && contacts.blockedAtMs(view, callerId, userId) === undefined,
     isWithheld: blockedAtMs !== undefined,
+    isSuspended: account.suspension !== undefined,
     deviceIds: shown.map(({ deviceId }) => deviceId).filter(id => deviceList?.deviceIds.includes(id) ?? true),
     ...(deviceList && { deviceList: { seq: deviceList.seq, deviceIds: deviceList.deviceIds } }),
   }

@@ -60,6 +60,12 @@ export class CallHistoryStore {
     return behind.slice(0, limit).map(({ value }) => listedRow(value))
   }
 
+  /** What the user remembers of a call. */
+  ofCall(view: View, userId: UserId, callId: bigint): CallHistoryRow | undefined {
+    const row = this.#find(view, userId, callId)
+    return row && listedRow(row)
+  }
+
   /** How many calls the user has missed and not looked at. */
   missedOf(view: View, userId: UserId): number {
     return this.#figuresOf(view, userId).missed

@@ -17,6 +17,7 @@ import type { Change, Store, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
+import type { Webhooks } from '../operators/webhook-store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
 import { SealedValues } from '../tables/sealed-values.ts'
@@ -29,6 +30,8 @@ export interface CallStoreDeps extends StoreDeps {
   readonly notices: Pick<Notices, 'tellDevice'>
   readonly history: Pick<CallHistoryStore, 'put'>
   readonly idempotency: Pick<IdempotencyStore, 'keep'>
+  /** Left out where nothing is told. */
+  readonly webhooks?: Pick<Webhooks, 'add'>
 }
 
 /** The reply to the request that the command came with, for when the request is repeated. */
@@ -142,7 +145,7 @@ export class CallStore extends CallReader {
   }
 
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
-    const { inbox, notices, history } = this.#deps
+    const { inbox, notices, history, webhooks } = this.#deps
     switch (effect.kind) {
       case 'device': {
         const { userId, deviceId, notice: body, expiresAtMs, replaces, isMissed } = effect
@@ -152,6 +155,8 @@ export class CallStore extends CallReader {
         return void inbox.dropInvitation(change, effect.userId, effect.deviceId, callId)
       case 'history':
         return history.put(change, effect.userId, effect.row)
+      case 'webhook':
+        return webhooks?.add(change, effect.event)
       case 'topic':
         // Live only: the room tells those who watch.
         return

@@ -23,6 +23,8 @@ import type { FriendRequestTable, OpenRange } from './friend-request-table.ts'
 export interface ContactTables {
   readonly lists: IdLists
   readonly friendRequests: FriendRequestTable
+  /** Whether the two are members of one circle. */
+  readonly haveCircle: (view: View, one: UserId, other: UserId) => boolean
   /** The other part of the badge. */
   readonly missedCallsOf: (view: View, userId: UserId) => number
 }
@@ -30,11 +32,14 @@ export interface ContactTables {
 export class ContactReader {
   protected readonly lists: IdLists
   protected readonly requests: FriendRequestTable
+  /** Whether the operator has put both into one circle: such people may call each other as contacts may. */
+  readonly haveCircle: (view: View, one: UserId, other: UserId) => boolean
   readonly #missedCallsOf: (view: View, userId: UserId) => number
 
-  constructor({ lists, friendRequests, missedCallsOf }: ContactTables) {
+  constructor({ lists, friendRequests, haveCircle, missedCallsOf }: ContactTables) {
     this.lists = lists
     this.requests = friendRequests
+    this.haveCircle = haveCircle
     this.#missedCallsOf = missedCallsOf
   }
 
@@ -69,8 +74,9 @@ export class ContactReader {
 
   /**
    * Which of the other's keys one may read, if any: contacts, and the receiver of an open request by token, those of now;
-   * its sender those of when it was made. Of an owner who takes calls from strangers everybody may read those of now, and
-   * those whom the owner has blocked the ones of when the block began: a call has to be sealed for something.
+   * its sender those of when it was made. Members of a circle of the owner's, and of an owner who takes calls from strangers
+   * everybody, may read those of now, and those whom the owner has blocked the ones of when the block began: a call has to be
+   * sealed for something.
    */
   keysShown(
     view: View,
@@ -83,7 +89,8 @@ export class ContactReader {
     const received = this.requests.standing(view, ownerId, askerId, nowMs)
     if (received?.isByToken && isOpenToReceiver(received, nowMs)) return PRESENT_KEYS
     const blockedAtMs = this.blockedAtMs(view, ownerId, askerId)
-    if (owner !== undefined && takesCallsFromStrangers(owner)) {
+    const isCallable = owner !== undefined && takesCallsFromStrangers(owner)
+    if (isCallable || this.haveCircle(view, askerId, ownerId)) {
       return blockedAtMs === undefined ? PRESENT_KEYS : { kind: 'as-of', atMs: blockedAtMs }
     }
     const sent = this.requests.standing(view, askerId, ownerId, nowMs)

@@ -13,20 +13,24 @@ import {
   decideBlock,
   decideCancel,
   decideDecline,
+  decideLink,
   decideRequest,
   declined,
   type FriendRequest,
   isOpenToReceiver,
   type Link,
+  type LinkDecision,
   QUIET_MS,
   type RequestDecision,
   type RequestRoute,
 } from '../../domain/contacts/friend-request.ts'
 import type { DeviceId, RequestId, UserId } from '../../domain/ids.ts'
 import type { NoticeBody } from '../../domain/messages/notice.ts'
+import { contactEvent } from '../../domain/operators/webhook-event.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
+import type { Webhooks } from '../operators/webhook-store.ts'
 import type { DeferredTasks } from '../tables/deferred-tasks.ts'
 import { LIST } from '../tables/id-lists.ts'
 import { ContactReader, type ContactTables } from './contact-reader.ts'
@@ -36,6 +40,8 @@ export interface ContactStoreDeps extends ContactTables {
   readonly expiries: Expiries
   readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
   readonly displayNameOf: (view: View, userId: UserId) => string
+  /** Left out where nothing is told. */
+  readonly webhooks?: Pick<Webhooks, 'add'>
   /** Tells every device of a user but one. */
   readonly tell: (change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId) => void
 }
@@ -110,6 +116,22 @@ export class ContactStore extends ContactReader {
     const request = this.requests.read(change, requestId)
     const decision = decideCancel(request, actorId, change.nowMs)
     if (decision.kind === 'closed' && request !== undefined) this.#cancel(change, request)
+    return decision
+  }
+
+  /** The operator's backend makes two users contacts, which accepts what either has asked of the other. */
+  link(change: Change, one: UserId, other: UserId): LinkDecision {
+    const { nowMs } = change
+    const counts = [one, other].map(userId => this.lists.count(change, userId, LIST.contacts))
+    const decision = decideLink(this.pairOf(change, one, other, nowMs), counts)
+    if (decision.kind !== 'links') return decision
+    for (const request of decision.closes) {
+      this.requests.put(change, closed(request, 'accepted', nowMs), request)
+      if (isOpenToReceiver(request, nowMs)) this.#sayBadge(change, request.receiverId)
+    }
+    this.#addLink(change, one, other)
+    this.#tellAdded(change, one, other)
+    this.#tellAdded(change, other, one)
     return decision
   }
 
@@ -214,15 +236,21 @@ export class ContactStore extends ContactReader {
     const { nowMs } = change
     const { senderId, receiverId } = accepted
     this.requests.put(change, accepted, before)
-    this.requests.forgetDirections(change, senderId, receiverId)
-    for (const [one, other] of bothWays(senderId, receiverId)) {
-      change.put(CONTACTS, idsKey(one, other), { sinceMs: nowMs })
-      this.lists.add(change, one, LIST.contacts, { atMs: nowMs, id: other })
-    }
+    this.#addLink(change, senderId, receiverId)
     this.#tellAdded(change, senderId, receiverId, accepted)
     this.#tellAdded(change, receiverId, senderId, accepted)
     if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#sayBadge(change, receiverId)
     return accepted
+  }
+
+  #addLink(change: Change, one: UserId, other: UserId): void {
+    const { nowMs } = change
+    this.requests.forgetDirections(change, one, other)
+    for (const [owner, id] of bothWays(one, other)) {
+      change.put(CONTACTS, idsKey(owner, id), { sinceMs: nowMs })
+      this.lists.add(change, owner, LIST.contacts, { atMs: nowMs, id })
+    }
+    this.#deps.webhooks?.add(change, contactEvent('contact.added', one, other))
   }
 
   #decline(change: Change, request: FriendRequest, before: FriendRequest | undefined): void {
@@ -268,6 +296,7 @@ export class ContactStore extends ContactReader {
   }
 
   #removeLink(change: Change, one: UserId, other: UserId, { sinceMs }: Link): void {
+    this.#deps.webhooks?.add(change, contactEvent('contact.removed', one, other))
     for (const [owner, id] of bothWays(one, other)) {
       change.remove(CONTACTS, idsKey(owner, id))
       this.lists.remove(change, owner, LIST.contacts, { atMs: sinceMs, id })
@@ -289,10 +318,11 @@ export class ContactStore extends ContactReader {
     this.#sayBadge(change, receiverId)
   }
 
-  #tellAdded(change: Change, userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest): void {
+  #tellAdded(change: Change, userId: UserId, otherId: UserId, accepted?: FriendRequest): void {
     const displayName = this.#deps.displayNameOf(change, otherId)
-    const isPushed = userId === senderId
-    const body = { userId: otherId, displayName, requestId, isPushed }
+    const isPushed = userId === accepted?.senderId
+    const request = accepted && { requestId: accepted.requestId }
+    const body = { userId: otherId, displayName, ...request, isPushed }
     this.#deps.tell(change, userId, { kind: 'contact_added', ...body })
   }
 

@@ -20,6 +20,7 @@ import { idInKey, idsKey, rangeOf, textKey, userInKey } from '../engine/keys.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import type { Table } from '../engine/table.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
+import type { Webhooks } from '../operators/webhook-store.ts'
 import {
   DEVICE_KEYS,
   DEVICES,
@@ -33,7 +34,11 @@ export class DeviceStore {
   readonly #activeDevices: WatchedCache<UserId, readonly Device[]>
   readonly #activeCounts: WatchedCache<UserId, number>
 
-  constructor(store: ReadStore) {
+  readonly #webhooks: Pick<Webhooks, 'add'> | undefined
+
+  /** `webhooks` is left out where nothing is told. */
+  constructor(store: ReadStore, webhooks?: Pick<Webhooks, 'add'>) {
+    this.#webhooks = webhooks
     this.#activeDevices = new WatchedCache(store, [DEVICES], userInKey, DEVICE_LISTS_KEPT_MAX)
     this.#activeCounts = new WatchedCache(store, [DEVICES], userInKey, PEOPLE_KEPT_MAX)
   }
@@ -57,6 +62,13 @@ export class DeviceStore {
     return [...this.activeDevicesOf(view, userId), ...removed]
       .filter(({ createdAtMs }) => createdAtMs <= atMs)
       .sort((one, other) => (one.deviceId < other.deviceId ? -1 : 1))
+  }
+
+  /** Removed devices of the user, by id; only those behind `after`, if it is given. */
+  removedDevicesOf(view: View, userId: UserId, limit: number, after?: DeviceId): Device[] {
+    const start = after === undefined ? idsKey(userId) : idsKey(userId, after + 1n)
+    const range = { ...rangeOf(idsKey(userId)), start, limit }
+    return [...view.range(DEVICES_REMOVED, range)].map(({ value }) => value)
   }
 
   countActive(view: View, userId: UserId): number {
@@ -111,7 +123,9 @@ export class DeviceStore {
 
   /** A registration is done, the device is there. Returns as `put`. */
   finish(change: Change, userId: UserId, device: Device): readonly PushLoss[] {
-    change.remove(DEVICES_PENDING, idsKey(userId, device.deviceId))
+    const { deviceId, info } = device
+    change.remove(DEVICES_PENDING, idsKey(userId, deviceId))
+    this.#webhooks?.add(change, { kind: 'device.added', userId, deviceId, platform: info.platform })
     return this.put(change, userId, device)
   }
 

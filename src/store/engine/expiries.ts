@@ -106,9 +106,9 @@ export const EXPIRY = {
   suspension: 21,
   report: 22,
   audit: 23,
-  signInToken: 24,
   deadWebhook: 25,
   serverKey: 26,
+  erasedUser: 27,
 } as const
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {

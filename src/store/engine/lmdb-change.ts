@@ -327,6 +327,10 @@ export function newsNameOf(happening: Happening): string | undefined {
       return `inbox ${happening.deviceId}`
     case 'badge-changed':
       return `badge ${happening.userId}`
+    case 'webhook-news':
+      return `webhook ${happening.endpointId}`
+    case 'webhooks-crowded':
+      return `crowded ${happening.endpointId}`
     default:
       return undefined
   }

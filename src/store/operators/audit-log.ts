@@ -1,7 +1,7 @@
 /** The record of every change that was asked for by the server API, written in the same change as what it tells of. */
 
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
-import { timeBytes } from '../engine/keys.ts'
+import { indexKey, keyBehind, timeBytes } from '../engine/keys.ts'
 import type { Change, View } from '../engine/store.ts'
 import { AUDIT, type AuditRow } from './operator-tables.ts'
 
@@ -12,7 +12,7 @@ export interface AuditEntry extends AuditRow {
 }
 
 export interface AuditRange {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: no older rows. */
   readonly sinceMs: number
   /** The last row of the page before. */
   readonly after?: Uint8Array | undefined
@@ -21,34 +21,56 @@ export interface AuditRange {
 
 export class AuditLog {
   readonly #expiries: Expiries
-  readonly #randomBytes: (length: number) => Uint8Array
   readonly #keptMs: number
 
   /** Rows are kept for `keptMs`. */
-  constructor(
-    {
-      expiries,
-      randomBytes,
-    }: { readonly expiries: Expiries; readonly randomBytes: (length: number) => Uint8Array },
-    keptMs: number,
-  ) {
+  constructor({ expiries }: { readonly expiries: Expiries }, keptMs: number) {
     this.#expiries = expiries
-    this.#randomBytes = randomBytes
     this.#keptMs = keptMs
-    expiries.define(EXPIRY.audit, (change, key) => this.#onDue(change, key))
+    expiries.define(EXPIRY.audit, (change, key) =>
+      key.length === OVERDUE.length ? this.#endOverdue(change) : this.#onDue(change, key),
+    )
   }
 
   add(change: Change, row: AuditRow): void {
-    const key = Buffer.concat([timeBytes(change.nowMs), this.#randomBytes(6)])
+    const key = this.#nextKey(change)
     change.put(AUDIT, key, row)
     this.#expiries.add(change, EXPIRY.audit, change.nowMs + this.#keptMs, key)
   }
 
-  /** Oldest first. */
+  /** Behind the rows of the same millisecond, so that they stay in their order. */
+  #nextKey(change: Change): Uint8Array {
+    const time = timeBytes(change.nowMs)
+    const [last] = change.keys(AUDIT, { start: keyBehind(time), end: time, reverse: true, limit: 1 })
+    return Buffer.concat([time, indexKey(last === undefined ? 0 : countOf(last) + 1)])
+  }
+
+  /** Newest first. */
   read(view: View, { sinceMs, after, limit }: AuditRange): AuditEntry[] {
-    const start = after === undefined ? timeBytes(sinceMs) : Buffer.concat([after, Uint8Array.of(0)])
-    const rows = view.range(AUDIT, { start, limit })
-    return [...rows].map(({ key, value }) => ({ ...value, atMs: timeOf(key), key: Uint8Array.from(key) }))
+    const range = { start: after ?? BEHIND_ALL, end: timeBytes(sinceMs), reverse: true, limit: limit + 1 }
+    // Read backwards, the start belongs to the range.
+    const rows = [...view.range(AUDIT, range)].filter(({ key }) => !after || Buffer.compare(key, after) !== 0)
+    const entryOf = ({ key, value }: (typeof rows)[number]) => ({
+      ...value,
+      atMs: timeOf(key),
+      key: Uint8Array.from(key),
+    })
+    return rows.slice(0, limit).map(entryOf)
+  }
+
+  /** Has the next sweep end rows that an earlier, longer setting would keep. */
+  applyRetention(change: Change): void {
+    if (this.#overdue(change, 1).length > 0) this.#expiries.add(change, EXPIRY.audit, change.nowMs, OVERDUE)
+  }
+
+  #endOverdue(change: Change): number | undefined {
+    const overdue = this.#overdue(change, ENDED_AT_ONCE)
+    for (const key of overdue) change.remove(AUDIT, key)
+    return overdue.length < ENDED_AT_ONCE ? undefined : change.nowMs
+  }
+
+  #overdue(change: Change, limit: number): Uint8Array[] {
+    return [...change.keys(AUDIT, { end: timeBytes(change.nowMs - this.#keptMs), limit })]
   }
 
   /** The settings may have another time by now. */
@@ -63,3 +85,13 @@ export class AuditLog {
 function timeOf(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(0, 6)
 }
+
+function countOf(key: Uint8Array): number {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(6, 6)
+}
+
+const BEHIND_ALL = Buffer.alloc(13, 0xff)
+/** The key of the ending that ends what a shorter setting keeps no more: shorter than that of any row. */
+const OVERDUE = Uint8Array.of(0)
+/** Rows ended in one change: a few milliseconds. */
+const ENDED_AT_ONCE = 500

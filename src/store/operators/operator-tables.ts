@@ -2,7 +2,7 @@
 
 import type { Scope } from '../../domain/operators/server-key.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { opaque, TIME } from '../engine/key-parts.ts'
+import { NUMBER, opaque, TIME } from '../engine/key-parts.ts'
 import { bytes, count, listOf, object, optional, type RowOf, text, typed } from '../engine/row-form.ts'
 import { rowTable } from '../engine/table.ts'
 
@@ -35,7 +35,7 @@ const AUDIT_ROW = object({
   requestId: text,
 })
 
-export const AUDIT = rowTable('audit', { time: TIME, random: opaque(6) }, AUDIT_ROW, {
+export const AUDIT = rowTable('audit', { time: TIME, count: NUMBER }, AUDIT_ROW, {
   holds: 'who did what to whom by the server API',
   shapes: [AUDIT_ROW.shape(), AUDIT_ROW.shape('person')],
   ending: { kind: EXPIRY.audit },

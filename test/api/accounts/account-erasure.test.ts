@@ -134,6 +134,12 @@ t.test('after that nothing in the store names the user', async t => {
   t.ok(tablesWith(api, ann.userId, texts).length >= 5, 'until then it does')
   await world.advance(7 * DAY_MS)
   t.ok((await api.letters()).includes('apple org.example.callsign'), 'Apple is told to forget, too')
+  t.same(
+    tablesWith(api, ann.userId, texts),
+    ['user-changes', 'user-changes-by-user'],
+    'the id alone, for backends that follow changes',
+  )
+  await world.advance(30 * DAY_MS)
   t.same(tablesWith(api, ann.userId, texts), [])
   t.ok(tablesWith(api, bob.userId, []).includes('users'), 'and Bob is still here')
 })

@@ -10,6 +10,7 @@ import { queueOfNotice } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { parseCallCommand } from '../../../src/schema/call-request.ts'
 import { EVENTS } from '../../../src/schema/event.ts'
+import { WEBHOOKS } from '../../../src/schema/webhook.ts'
 import { type CallCommandName, parseDestination } from '../../../src/stomp/destination.ts'
 import { HttpServer } from '../../../src/transport/http.ts'
 import { runProgram } from '../../support/programs.ts'
@@ -62,11 +63,13 @@ t.test('every message to devices is in one place of the document', async t => {
     )
   }
   t.same(namesIn('errors'), ['error'])
+  t.same(namesIn('webhooks'), Object.keys(WEBHOOKS))
 })
 
 t.test('every destination is one that a session knows, and means what the document says', async t => {
   const reader = { userId: '7', isDevelopment: false }
-  const kinds = Object.entries(channels).map(([id, { address, parameters }]) => {
+  const stomp = Object.entries(channels).filter(([id]) => id !== 'webhooks')
+  const kinds = stomp.map(([id, { address, parameters }]) => {
     t.equal(address.includes('{callId}'), parameters !== undefined, id)
     const destination = parseDestination(address.replace('{callId}', '42'), reader)
     if (typeof destination === 'string') return `${id}: ${destination}`
@@ -76,7 +79,7 @@ t.test('every destination is one that a session knows, and means what the docume
   t.same(kinds, ['queue', 'queue', 'queue', 'errors', 'call-topic', ...commands])
   t.same(
     Object.values(document.operations).map(operation => (operation as { action: string }).action),
-    [...Array(5).fill('send'), ...Array(5).fill('receive')],
+    [...Array(5).fill('send'), ...Array(5).fill('receive'), 'send'],
     'as the server sees it',
   )
 })
@@ -101,7 +104,7 @@ t.test(
   async t => {
     const { schemas } = document.components
     for (const { name, payload } of Object.values(messages)) {
-      t.match(payload.$ref, /^#\/components\/schemas\/\w+(?:Event|Command)$/)
+      t.match(payload.$ref, /^#\/components\/schemas\/\w+(?:Event|Command|Webhook)$/)
       if (name in EVENTS) t.match(schemaOf(messages[name]!), { properties: { type: { const: name } } })
     }
     const used = new Set(JSON.stringify(document).match(/(?<=#\/components\/schemas\/)\w+/g))

@@ -9,21 +9,29 @@
 
 import { decode } from 'msgpackr'
 import t from 'tap'
-import type { OutboxCommand } from '../../../actors/messages.ts'
+import type { OutboxCommand, WebhookCommand } from '../../../actors/messages.ts'
 import { outboxKind, type TooLate } from '../../../actors/outbox.ts'
+import { webhookKind } from '../../../actors/webhook.ts'
 import { OPERATIONS } from '../../../src/api/operations.ts'
+import { SERVER_OPERATIONS } from '../../../src/api/server-api/operations.ts'
+import type { OperationForm } from '../../../src/api/table/operation.ts'
 import type { DeliveryOutcome, Skipped } from '../../../src/delivery/outcome.ts'
+import type { WebhookOutcome } from '../../../src/delivery/webhook.ts'
 import type { CallCommand } from '../../../src/domain/calls/call-command.ts'
 import type { DeferredTask } from '../../../src/domain/contacts/deferred-task.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
+import type { WebhookEventKind } from '../../../src/domain/operators/webhook-event.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
+import { WEBHOOK_KINDS } from '../../../src/schema/webhook.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { WebhookQueue } from '../../../src/store/operators/webhook-queue.ts'
 import { Sealed } from '../../../src/store/tables/sealed.ts'
+import type { Send } from '../../support/application.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import {
   listBody,
@@ -40,6 +48,7 @@ import { connectFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
 import { OidcProvider } from '../../support/oidc-provider.ts'
 import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
+import { openServerApi } from '../../support/server-api.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { openTestApi } from '../../support/test-api.ts'
 
@@ -67,6 +76,7 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   deadline: 'written',
   'inviter-blocked': 'written',
   'account-ended': 'written',
+  'account-suspended': 'written',
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
@@ -76,6 +86,7 @@ const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   request_made: true,
   request_gone: true,
   renamed: true,
+  circle_gone: true,
 }
 const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
   sent: true,
@@ -87,10 +98,19 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions']
+const READS = [
+  'resolveShareToken',
+  'passkeyOptions',
+  'newPasskeyOptions',
+  'testWebhook',
+  'createUserToken',
+  'lookUpKeys',
+]
+/** GETs that leave a row of the audit. */
+const AUDITED_READS = ['exportUserByRef']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
 const SITES_ELSEWHERE =
-  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|writes))):/
+  /^src\/(?:check\/log\/repair|store\/engine\/leased-store|server\/(?:fronts\/front-desks|writer\/(?:application|login-check|webhooks|writes))):/
 
 interface Phone {
   readonly email: string
@@ -126,6 +146,7 @@ const whole = await openTestApi(t, {
     void covered.add(`call command ${kind}, ${applied.has(effects) ? 'written' : 'hint'}`),
 })
 const { world, application, stores, system } = whole
+const serverApi = await openServerApi(whole)
 const proven = new ProvenChanges(world)
 const log = await openLog(world.database)
 register = log.register
@@ -157,6 +178,28 @@ const outboxOf = system.define<OutboxCommand>(
   }),
 )
 world.database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))
+
+// The actors of webhooks; this test is their endpoint.
+
+let webhookOutcome: WebhookOutcome = { kind: 'sent' }
+const webhookKinds = new Set<WebhookEventKind>()
+const webhookOf = system.define<WebhookCommand>(
+  webhookKind({
+    queueOf: endpointId => new WebhookQueue(world.database, stores.webhooks, endpointId),
+    async send(_, __, { event }) {
+      webhookKinds.add(event.kind)
+      return webhookOutcome
+    },
+    onTried: () => undefined,
+    onDied: () => undefined,
+    onNotWritten: error => {
+      throw error
+    },
+  }),
+)
+world.database.subscribe('webhook-news', ({ endpointId }) =>
+  webhookOf(`${endpointId}`).tell({ kind: 'wake' }),
+)
 
 function otpFor(email: string): string {
   const mails = sent.flatMap(message =>
@@ -191,25 +234,41 @@ function isAskedBy({ sites }: ProvenChange, file: string): boolean {
 
 /** The body of the answer to a request that succeeds. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of any form
-async function ask(id: string, { params = [], query = '', ...request }: Asking = {}): Promise<any> {
+async function ask(id: string, asking?: Asking): Promise<any> {
   const operation = OPERATIONS.find(each => each.id === id)!
+  return askBy(whole.send, operation, `operation ${id}`, asking)
+}
+
+/** The same of the server API, by a key of all scopes or as the operator's command. */
+// biome-ignore lint/suspicious/noExplicitAny: answers of any form
+async function askServer(id: string, asking?: Asking): Promise<any> {
+  const operation = SERVER_OPERATIONS.find(each => each.id === id)!
+  return askBy(serverApi.send, operation, `server operation ${id}`, asking)
+}
+
+async function askBy(
+  send: Send,
+  operation: OperationForm,
+  name: string,
+  { params = [], query = '', ...request }: Asking = {},
+): Promise<unknown> {
   let at = 0
-  const path = operation.path.replaceAll(/\{\w+\}/g, () => String(params[at++]))
+  const path = operation.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(String(params[at++])))
   let body: unknown
   const changes = await changesOf(async () => {
-    const answer = await whole.send(`${operation.method} ${path}${query}`, request)
-    if (answer.status >= 300) throw new Error(`${id}: ${answer.text}`)
+    const answer = await send(`${operation.method} ${path}${query}`, request)
+    if (answer.status >= 300) throw new Error(`${name}: ${answer.text}`)
     body = answer.body
   })
   // Each request of a session may note that its tokens are used.
   const own = changes.filter(each => !isAskedBy(each, 'src/server/application-stores'))
-  if (isRead(operation)) t.same(own, [], `${id} only reads`)
-  if (isRead(operation) || own.length > 0) covered.add(`operation ${id}`)
+  if (isRead(operation)) t.same(own, [], `${name} only reads`)
+  if (isRead(operation) || own.length > 0) covered.add(name)
   return body
 }
 
 function isRead({ id, method }: { readonly id: string; readonly method: string }): boolean {
-  return method === 'GET' || READS.includes(id)
+  return (method === 'GET' && !AUDITED_READS.includes(id)) || READS.includes(id)
 }
 
 // People, each with a device.
@@ -298,6 +357,13 @@ let cid: Phone
 let dan: Phone
 let eve: Phone
 
+/** Hears of all that follows, so that every event of it is written, sent and settled in these changes. */
+let webhookId: string
+t.test('the server API: an endpoint of webhooks', async () => {
+  webhookId = (await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })).id
+  await askServer('rotateWebhookSecret', { params: [webhookId] })
+})
+
 t.test('accounts, devices and contacts', async () => {
   ;[ann, bob, cid] = [await newPhone('ann'), await newPhone('bob'), await newPhone('cid')]
   ;[dan, eve] = [await newPhone('dan'), await newPhone('eve')]
@@ -307,6 +373,7 @@ t.test('accounts, devices and contacts', async () => {
   await ask('resendOtp', { body: { challengeId } })
   await ask('verify', { body: { challengeId, otp: otpFor('fay@example.org') } })
   for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
+  await ask('createUserToken', { token: ann.token, body: { audience: 'reports' } })
   await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
   await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
   await proveByCode(ann)
@@ -604,6 +671,71 @@ t.test('sign-ins that wait', async t => {
   await answer(false)
 })
 
+t.test('reports, and the work of moderators', async () => {
+  const { token } = await signIn('ray@example.org')
+  await ask('listReportReasons', { token })
+  const report = { userId: ann.userId, callId: 1n, reason: 'threat', text: 'At night' }
+  const { reportId } = await ask('reportUser', { token, body: report })
+  await askServer('listReports')
+  await askServer('getReport', { params: [reportId] })
+  await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
+  await askServer('startConsoleSession')
+  await askServer('listAudit')
+  const targets = [{ publicKeyHash: Buffer.alloc(64).toString('base64') }]
+  await askServer('lookUpKeys', { body: { targets } })
+})
+
+t.test('the server API: keys', async () => {
+  const body = { name: 'backend', scopes: ['users'] }
+  const { id } = await askServer('createServerKey', { body })
+  await askServer('listServerKeys')
+  await askServer('revokeServerKey', { params: [id] })
+})
+
+t.test('the server API: users', async () => {
+  const [nina, otto] = [await newPhone('nina'), await newPhone('otto')]
+  await befriend(nina, otto)
+  await startCall(nina, otto)
+  const body = { displayName: 'Olga', email: 'olga@example.org', phone: '+84912345679' }
+  await askServer('putUser', { params: ['ext:olga'], body })
+  await askServer('putUser', { params: ['ext:olga'], body: { displayName: 'Olga Lee', phone: '' } })
+  for (const id of ['listUsers', 'listUserChanges']) await askServer(id)
+  for (const id of ['getUser', 'listUserSessions', 'listUserDevices', 'listUserCalls'])
+    await askServer(id, { params: [`id:${nina.userId}`] })
+  const file = Buffer.from('{"ref":"ext:olga","reachable":"all"}\nnothing\n{"ref":"ext:pia"}\n')
+  await askServer('importUsers', { body: file, headers: { 'content-type': 'application/x-ndjson' } })
+  await askServer('signOutUser', { params: [`id:${nina.userId}`] })
+  await askServer('deleteUser', { params: [`id:${nina.userId}`] })
+  await askServer('deleteUser', { params: ['ext:olga'], query: '?now=true' })
+})
+
+t.test('the server API: an export', async () => {
+  const { userId } = await signIn('ned@example.org')
+  await askServer('exportUserByRef', { params: [`id:${userId}`] })
+})
+
+t.test('the server API: webhooks', async t => {
+  await askServer('listWebhooks')
+  await askServer('testWebhook', { params: [webhookId] })
+  const { id: other } = await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })
+  webhookOutcome = { kind: 'retry', reason: 'http-500' }
+  await newPhone('pat')
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('quin')
+  await askServer('deleteWebhook', { params: [other] })
+  const { items } = await askServer('listDeadWebhooks', { params: [webhookId] })
+  t.ok(items.length > 2)
+  webhookOutcome = { kind: 'sent' }
+  await askServer('retryWebhooks', { params: [webhookId], body: { from: items[0].seq } })
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('rae')
+  webhookOutcome = { kind: 'gone' }
+  await newPhone('sam')
+  t.same((await askServer('listWebhooks')).items[0].state, 'gone')
+  webhookOutcome = { kind: 'sent' }
+  await askServer('retryWebhooks', { params: [webhookId], body: {} })
+})
+
 t.test('endings', async () => {
   for (const days of [1, 8, 90, 400]) {
     world.tick(days * 86_400_000)
@@ -630,6 +762,7 @@ t.test('a log with witnesses, and one that changes its key', async () => {
 t.test('every place is covered', async t => {
   const expected = [
     ...OPERATIONS.map(({ id }) => `operation ${id}`),
+    ...SERVER_OPERATIONS.map(({ id }) => `server operation ${id}`),
     ...Object.entries(CALL_COMMANDS).map(([kind, how]) => `call command ${kind}, ${how}`),
     ...Object.keys(EXPIRY)
       .filter(kind => kind !== 'deferredTask')
@@ -637,6 +770,11 @@ t.test('every place is covered', async t => {
     ...Object.keys(DEFERRED_TASKS).map(kind => `task ${kind}`),
     ...Object.keys(OUTCOMES).map(kind => `outcome ${kind}`),
   ]
+  t.same(
+    WEBHOOK_KINDS.filter(kind => !webhookKinds.has(kind)),
+    [],
+    'each event has been told of',
+  )
   t.same(
     expected.filter(each => !covered.has(each)),
     [],

@@ -677,3 +677,49 @@ t.test('only the device that is in the call invites', async t => {
   const from = deviceOf(2, 2)
   t.equal(resultOf(driver.decide(driver.inviteCommand([4], from), driver.facts([4], 2))), 'NOT_PARTICIPANT')
 })
+
+const suspended = (user: number) => ({ kind: 'account-suspended', userId: BigInt(user) as UserId }) as const
+
+t.test('a suspended user is out of a call of three, which goes on', async t => {
+  const driver = active([2, 3])
+  driver.run({ kind: 'request-rejoin', by: deviceOf(1, 2) })
+  const { effects } = driver.run(suspended(1))
+  t.match(driver.call, { status: 'active', hostUserId: 2n, rejoinAsks: [] })
+  t.equal(driver.person(1).state, 'left')
+  t.notOk(JSON.stringify(inWords(effects)).includes('ended'), 'nothing tells the others why')
+  t.same(driver.run(suspended(1)).effects, [], 'and once')
+  t.same(driver.run(suspended(9)).effects, [], 'who has no part in it')
+})
+
+t.test('a call of two ends with a suspension, as if its user had hung up', async t => {
+  const driver = active([2])
+  const { effects } = driver.run(suspended(2))
+  t.match(driver.call, { status: 'ended', endReason: 'suspended', endedBy: 2n })
+  const told = effects.flatMap(effect => (effect.kind === 'device' ? [effect] : []))
+  t.match(told, [
+    { userId: 1n, notice: { kind: 'call_ended', endReason: 'hangup', endedBy: 2n } },
+    { userId: 2n, notice: { kind: 'call_ended', endReason: 'suspended' } },
+  ])
+  t.equal(useLedger(driver.run({ kind: 'end', by: HOST })).endReason, 'hangup')
+  t.equal(useLedger(driver.run({ kind: 'end', by: SECOND })).endReason, 'suspended')
+})
+
+t.test('the ring of a suspended caller is given up, and one at a suspended user is missed', async t => {
+  const caller = ringing([2, 3])
+  const { effects } = caller.run(suspended(1))
+  t.match(caller.call, { status: 'cancelled', endReason: 'suspended', endedBy: 1n })
+  t.ok(inWords(effects).includes('201 call_cancelled instead, missed'))
+  const callee = ringing([2, 3])
+  t.same(inWords(callee.run(suspended(2)).effects), [
+    '201 call_missed instead',
+    '202 call_missed instead',
+    'topic declined 2',
+    'history 2 missed',
+  ])
+  t.equal(callee.run(suspended(3)).call.status, 'missed', 'nobody else rings')
+  const withheld = new CallDriver({ devices: 2 })
+  const facts = withheld.facts([2])
+  const callees = facts.callees.map(one => ({ ...one, isWithheld: true }))
+  withheld.run(withheld.startCommand([2]), { ...facts, callees })
+  t.equal(withheld.run(suspended(2)).call, withheld.call, 'an invitation that they never heard of')
+})

@@ -212,6 +212,7 @@ class Life {
       'device-removed',
       'inviter-blocked',
       'account-ended',
+      'account-suspended',
       'start',
     ] as const
     const kind = this.#chance(0.65) ? this.#one(kinds) : this.#one(more)
@@ -235,6 +236,7 @@ class Life {
       case 'inviter-blocked':
         return { command: { kind, userId: by.userId, inviterId: BigInt(this.#int(1, USERS)) as UserId } }
       case 'account-ended':
+      case 'account-suspended':
         return { command: { kind, userId: by.userId } }
       case 'end':
         return this.#chance(0.3) ? { command: { kind, by } } : this.#any()

@@ -66,7 +66,12 @@ async function openNode(t: Test) {
     context.close()
   })
   const addresses = new OwnAddresses(config)
-  addresses.opened({ http: 'http://127.0.0.1:1', grpc: '127.0.0.1:2', admin: 'http://127.0.0.1:3' })
+  addresses.opened({
+    http: 'http://127.0.0.1:1',
+    grpc: '127.0.0.1:2',
+    admin: 'http://127.0.0.1:3',
+    serverApi: 'http://127.0.0.1:4',
+  })
   const started = new Started()
   const system = actorSystem(context)
   const deps = { context, system, database, addresses, onPoll: () => undefined }

@@ -112,6 +112,11 @@ t.test('each setting goes where it belongs', async t => {
       { host: '127.9.9.9', port: 0 },
     ],
     [
+      { CALLSIGN_SERVER_API_HOST: '127.9.9.9', CALLSIGN_SERVER_API_PORT: '0', CALLSIGN_SERVER_API: 'public' },
+      config => config.serverApi,
+      { host: '127.9.9.9', port: 0, isPublic: true },
+    ],
+    [
       { CALLSIGN_PUBLIC_URL: 'https://kt.example.org/app//' },
       config => config.publicUrl,
       'https://kt.example.org/app',

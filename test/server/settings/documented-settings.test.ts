@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { generateVapidKey } from '../../../src/delivery/vapid-key.ts'
+import { generateUserTokenKey } from '../../../src/domain/accounts/user-token.ts'
 import { RATE_NAMES } from '../../../src/domain/rates.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../../src/log/cosignature.ts'
 import { generateKeys } from '../../../src/log/keys.ts'
@@ -94,6 +95,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_APNS_CA: tlsFile('ca.crt'),
   CALLSIGN_FCM_SERVICE_ACCOUNT: JSON.stringify({ client_email: 'a@b', private_key: rsa, project_id: 'p' }),
   CALLSIGN_VAPID_KEY: generateVapidKey(randomBytes),
+  CALLSIGN_TOKEN_KEY: generateUserTokenKey(randomBytes),
   CALLSIGN_SMS_COUNTRIES: 'VN',
   CALLSIGN_LOGIN_CHECK_URL: 'https://check.example.org/sms',
   CALLSIGN_LOGIN_CHECK_CA: tlsFile('ca.crt'),

@@ -18,6 +18,7 @@ import {
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { UserChanges } from '../../../src/store/operators/user-changes.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'Ann@example.org' }
@@ -62,7 +63,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
     knownSignIns: { askerOf: () => stage.asker, knowsPrefix: () => false },
-    accounts: new AccountStore(database),
+    accounts: new AccountStore(database, new UserChanges(expiries)),
     expiries,
     secrets,
     randomBytes,

@@ -14,6 +14,7 @@ import { CodeSender } from '../../../src/store/accounts/code-sender.ts'
 import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
+import { UserChanges } from '../../../src/store/operators/user-changes.ts'
 import { atMoment } from '../../support/at-moment.ts'
 import { long } from '../../support/size.ts'
 
@@ -39,8 +40,8 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
   t.teardown(() => database.close())
   const stops: SmsStop[] = []
   const sent: OutboxMessage[] = []
-  const accounts = new AccountStore(database)
   const expiries = new Expiries()
+  const accounts = new AccountStore(database, new UserChanges(expiries))
   const smsBudget = new SmsBudget(database, expiries, { ...BUDGETS, ...budgets }, stop => stops.push(stop))
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
@@ -290,7 +291,7 @@ t.test('a stop of codes is announced by SMS as long as the budget of the day las
   t.teardown(() => database.close())
   const told: string[] = []
   const sender = new CodeSender({
-    accounts: new AccountStore(database),
+    accounts: new AccountStore(database, new UserChanges(new Expiries())),
     secrets: deriveSecrets(Buffer.alloc(32, 5)),
     randomBytes,
     outbox: { add: (_, message) => void ('to' in message && told.push(message.to)) },

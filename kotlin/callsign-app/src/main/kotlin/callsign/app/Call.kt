@@ -31,6 +31,12 @@ public enum class CallEnding {
     ALONE,
     LIMIT,
     REMOVED,
+
+    /** The operator of the service has ended it, for all or for this user. */
+    OPERATOR,
+
+    /** The operator has suspended this user's account. */
+    SUSPENDED,
     INTERNAL,
 
     /** The user has left it or signed out, or the app was closed. */

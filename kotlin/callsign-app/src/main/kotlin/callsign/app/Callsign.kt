@@ -122,6 +122,7 @@ public class Callsign(
         val names: Names,
         val devices: Devices,
         val sessions: Sessions,
+        val userTokens: UserTokens,
     )
 
     private class Reading {
@@ -309,6 +310,13 @@ public class Callsign(
     /** Brings a call of the user to this device: from another device, or one that they had left or missed. */
     public suspend fun join(callId: String): Call = operations.run { assertActive().calls.join(callId) }
 
+    /**
+     * A JWT that shows a service of the operator who the user is, good for a minute at least (docs/user-tokens.md). Throws
+     * `AUDIENCE_UNKNOWN` for a service that the operator has not listed.
+     */
+    public suspend fun tokenFor(audience: String): String =
+        operations.run { assertActive().userTokens.tokenFor(audience) }
+
     /** Any operation of docs/openapi.json, such as `GET` and `call/history`, also before this device is registered. */
     public suspend fun request(method: String, operation: String, body: JsonObject? = null): JsonElement? =
         operations.run { openSession() }.request(method, operation, body)
@@ -472,6 +480,9 @@ public class Callsign(
             names = names,
             devices = Devices(session, keyLog, ownList, operations),
             sessions = Sessions(session, registered, operations),
+            userTokens = UserTokens(operations.scope, server.nowMs) {
+                session.ask("POST", "user/tokens", bodyOf(mapOf("audience" to it)))
+            },
         )
     }
 

@@ -11,6 +11,9 @@ public data class Contact(public val person: Person, public val devices: Int)
 /** A person who asks this user, or whom this user has asked. */
 public data class ContactRequest(public val requestId: String, public val person: Person, public val message: String?)
 
+/** Why a user is reported; [title] is English, for apps without words of their own. */
+public data class ReportReason(public val reason: String, public val title: String)
+
 /** A part of a list, newest first; [nextCursor] is null behind the last. */
 public data class Page<Item>(public val items: List<Item>, public val nextCursor: String?)
 
@@ -154,6 +157,20 @@ public class Contacts internal constructor(
 
     public suspend fun unblock(userId: ULong) {
         session.request("DELETE", "block/$userId")
+    }
+
+    /**
+     * Tells the app's moderators about a user, who never hears of it; returns the report's id. [reason] is one of
+     * [reportReasons], [callId] names a call with them.
+     */
+    public suspend fun report(userId: ULong, reason: String, text: String? = null, callId: ULong? = null): String {
+        val named = mapOf("userId" to "$userId", "reason" to reason, "text" to text, "callId" to callId?.toString())
+        return session.ask("POST", "report", bodyOf(named)).needText("reportId")
+    }
+
+    /** In the order to show them in. */
+    public suspend fun reportReasons(): List<ReportReason> = session.ask("GET", "report/reasons").members("items").map {
+        ReportReason(it.needText("reason"), it.needText("title"))
     }
 
     /** Sixty digits that both people compare, to be sure of one another's devices. */

@@ -24,6 +24,7 @@ class DevelopmentServer(
             "CALLSIGN_HTTP_PORT" to "0",
             "CALLSIGN_GRPC_PORT" to "0",
             "CALLSIGN_ADMIN_PORT" to "0",
+            "CALLSIGN_SERVER_API_PORT" to "0",
             "CALLSIGN_RATE_LIMITS" to "off",
             "CALLSIGN_FRONTS" to "0",
         ) + settings

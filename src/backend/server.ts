@@ -1,0 +1,16 @@
+/**
+ * `callsign/server`: a company's own backend speaks to its Callsign server, takes its webhooks, and learns who a user is
+ * (docs/your-users.md). Runs in Node 20 and newer, Deno, Bun and edge runtimes.
+ */
+
+export { CallsignServer, type ImportedLine, type ImportedUser, type UserRef } from './callsign-server.ts'
+export { CallsignServerError } from './callsign-server-error.ts'
+export type { CallsignServerOptions } from './server-link.ts'
+export { type TokenUser, type VerifyTokenOptions, verifyToken } from './user-token.ts'
+export {
+  type ReceivedWebhook,
+  verifyWebhook,
+  type WebhookHeaders,
+  type WebhookOptions,
+} from './webhook.ts'
+export type * from './wire.ts'

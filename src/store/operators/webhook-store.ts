@@ -1,0 +1,399 @@
+/**
+ * Events that wait for the operator's services, one row for each endpoint that wants to hear of them, written in the change of
+ * what they tell of. Where there is no endpoint, nothing is written.
+ *
+ * Events of one user or call come in their order: only the first of them is due, and the next one follows when it has been taken
+ * or has failed three times. So among those of one subject all that are due have failed so often, but for one.
+ */
+
+import type { UserId } from '../../domain/ids.ts'
+import {
+  type DeathReason,
+  subjectOf,
+  usersIn,
+  type WebhookEvent,
+} from '../../domain/operators/webhook-event.ts'
+import { USERS } from '../accounts/account-tables.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idInKey, idsKey, indexKey, keyBehind, rangeOf, timeBytes } from '../engine/keys.ts'
+import { RowCache } from '../engine/row-cache.ts'
+import type { Change, ReadStore, View } from '../engine/store.ts'
+import type { StoreDeps } from '../tables/deps.ts'
+import { SealedValues } from '../tables/sealed-values.ts'
+import { WebhookEndpoints } from './webhook-endpoints.ts'
+import {
+  type EndpointFigures,
+  type EventRow,
+  WEBHOOK_DEAD,
+  WEBHOOK_DUE,
+  WEBHOOK_EVENTS,
+  WEBHOOK_FIGURES,
+  WEBHOOK_SUBJECTS,
+} from './webhook-tables.ts'
+
+/** An event as it waits, or died. */
+export interface StoredWebhook {
+  /** The same for each endpoint and try, so that a receiver knows it again. */
+  readonly webhookId: string
+  readonly atMs: number
+  readonly event: WebhookEvent
+  /** What the operator's backend calls the users of the event, of those that it has given a name to. */
+  readonly externalIds: readonly (readonly [UserId, string])[]
+}
+
+/** What became of a try. */
+export type WebhookSettlement =
+  | { readonly kind: 'sent'; readonly seq: number }
+  | { readonly kind: 'failed'; readonly seq: number; readonly dueMs: number }
+  | { readonly kind: 'died'; readonly seq: number; readonly reason: DeathReason }
+  /** It has not been tried: its endpoint is gone. */
+  | { readonly kind: 'kept'; readonly seq: number }
+
+export interface WebhookBounds {
+  /** Events that wait, for all endpoints. */
+  readonly waitingMax: number
+  readonly waitingBytesMax: number
+  /** Of one endpoint. */
+  readonly deadMax: number
+}
+
+interface Given extends Pick<StoreDeps, 'expiries' | 'secrets' | 'randomBytes'> {
+  readonly database: Pick<ReadStore, 'watch'>
+  readonly webhookBounds?: WebhookBounds | undefined
+}
+
+export class Webhooks {
+  readonly endpoints: WebhookEndpoints
+  readonly sealed: SealedValues<StoredWebhook>
+  readonly #expiries: Expiries
+  readonly #randomBytes: (length: number) => Uint8Array
+  readonly #figures: RowCache<EndpointFigures, EndpointFigures>
+  readonly #bounds: WebhookBounds
+
+  constructor(deps: Given) {
+    const { database, expiries, secrets, randomBytes, webhookBounds = WEBHOOK_BOUNDS } = deps
+    this.endpoints = new WebhookEndpoints(deps)
+    this.sealed = new SealedValues(secrets, randomBytes, 'webhook')
+    this.#expiries = expiries
+    this.#randomBytes = randomBytes
+    this.#figures = new RowCache(database, WEBHOOK_FIGURES, (row = NO_EVENTS) => row, FIGURES_KEPT_MAX)
+    this.#bounds = webhookBounds
+    expiries.define(EXPIRY.deadWebhook, (change, key) => void this.#forget(change, key))
+  }
+
+  /** Has every endpoint that wants to hear of it hear of it, once the change is durable. */
+  add(change: Change, event: WebhookEvent): void {
+    const wanting = this.endpoints
+      .all(change)
+      .filter(({ state, kinds }) => state === 'open' && (kinds?.includes(event.kind) ?? true))
+    if (wanting.length === 0) return
+    const webhookId = `evt_${Buffer.from(this.#randomBytes(16)).toString('base64url')}`
+    const externalIds = externalIdsOf(change, event)
+    const sealed = this.sealed.seal({ webhookId, atMs: change.nowMs, event, externalIds })
+    const subject = subjectKey(event)
+    for (const { endpointId } of wanting) this.#append(change, endpointId, subject, sealed)
+  }
+
+  figuresOf(view: View, endpointId: bigint): EndpointFigures {
+    return this.#figures.of(view, idsKey(endpointId))
+  }
+
+  /** Carries out what came of tries; returns what died. */
+  settle(change: Change, endpointId: bigint, settlements: readonly WebhookSettlement[]): Died[] {
+    const died: Died[] = []
+    for (const settlement of settlements) {
+      const { seq } = settlement
+      const key = eventKey(endpointId, seq)
+      const row = change.get(WEBHOOK_EVENTS, key)
+      // Gone after a write of unknown outcome, or crowded out while it was being sent.
+      if (row === undefined) continue
+      switch (settlement.kind) {
+        case 'sent':
+          this.#take(change, endpointId, seq, row)
+          this.#count(change, endpointId, { waiting: -1, waitingBytes: -bytesOf(row) })
+          break
+        case 'failed':
+          this.#postpone(change, endpointId, seq, row, settlement.dueMs)
+          break
+        case 'died':
+          died.push(this.#kill(change, endpointId, { seq, row, reason: settlement.reason }))
+          break
+        case 'kept':
+          break
+      }
+    }
+    return died
+  }
+
+  /** Kills what has waited for three days without being tried to its end, oldest first: some of it with each call. */
+  killExpired(change: Change, endpointId: bigint): Died[] {
+    const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
+    const expired = [...change.range(WEBHOOK_EVENTS, range)]
+      .filter(({ value }) => value.sinceMs + LIFETIME_MS <= change.nowMs)
+      .map(({ key, value }) => ({ seq: seqIn(key), row: value }))
+    return expired.map(({ seq, row }) => this.#kill(change, endpointId, { seq, row, reason: 'expired' }))
+  }
+
+  /** Dead events, oldest first, from a place on. */
+  deadOf(view: View, endpointId: bigint, fromSeq: number, limit: number): DeadWebhook[] {
+    const range = { ...rangeOf(idsKey(endpointId)), start: eventKey(endpointId, fromSeq), limit }
+    return [...view.range(WEBHOOK_DEAD, range)].map(({ key, value }) => ({
+      seq: seqIn(key),
+      ...{ diedAtMs: value.diedAtMs, reason: value.reason, tries: value.tries },
+      webhook: this.sealed.open(value.sealed),
+    }))
+  }
+
+  /**
+   * Has some dead events wait again, from a place on; they hold up no others. Returns how many, and where to go on, undefined
+   * at the end or when there is no room for more.
+   */
+  retry(change: Change, endpointId: bigint, fromSeq: number): { count: number; nextSeq: number | undefined } {
+    const range = {
+      ...rangeOf(idsKey(endpointId)),
+      start: eventKey(endpointId, fromSeq),
+      limit: RETRIED_AT_ONCE,
+    }
+    const rows = [...change.range(WEBHOOK_DEAD, range)]
+    let count = 0
+    for (const { key, value } of rows) {
+      const { sealed, subject, diedAtMs } = value
+      if (this.#isFullWith(change, sealed.length)) return { count, nextSeq: undefined }
+      const { nowMs } = change
+      const seq = seqIn(key)
+      change.remove(WEBHOOK_DEAD, key)
+      this.#expiries.remove(change, EXPIRY.deadWebhook, diedAtMs + DEAD_KEPT_MS, key)
+      const row = { sealed, tries: ORDERED_TRIES, sinceMs: nowMs, dueMs: nowMs, subject }
+      this.#put(change, endpointId, seq, row)
+      this.#count(change, endpointId, { dead: -1, waiting: 1, waitingBytes: bytesOf(row) })
+      count++
+    }
+    if (count > 0) change.happened({ kind: 'webhook-news', endpointId })
+    return { count, nextSeq: rows.length < RETRIED_AT_ONCE ? undefined : seqIn(rows.at(-1)!.key) + 1 }
+  }
+
+  /** Removes some of the events of an endpoint that is deleted, in the end the endpoint too. True when nothing is left. */
+  purge(change: Change, endpointId: bigint): boolean {
+    if (!this.endpoints.isDeleted(change, endpointId)) return true
+    const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
+    const waiting = [...change.range(WEBHOOK_EVENTS, range)]
+    for (const { key, value } of waiting) this.#unlink(change, endpointId, seqIn(key), value)
+    const dead = [...change.range(WEBHOOK_DEAD, range)]
+    for (const { key, value } of dead) {
+      change.remove(WEBHOOK_DEAD, key)
+      this.#expiries.remove(change, EXPIRY.deadWebhook, value.diedAtMs + DEAD_KEPT_MS, key)
+    }
+    const waitingBytes = waiting.reduce((bytes, { value }) => bytes + bytesOf(value), 0)
+    this.#count(change, endpointId, {
+      waiting: -waiting.length,
+      waitingBytes: -waitingBytes,
+      dead: -dead.length,
+    })
+    if (waiting.length + dead.length > 0) return false
+    change.remove(WEBHOOK_FIGURES, idsKey(endpointId))
+    this.endpoints.remove(change, endpointId)
+    return true
+  }
+
+  #append(change: Change, endpointId: bigint, subject: Uint8Array, sealed: Uint8Array): void {
+    const { nowMs } = change
+    const { nextSeq } = this.figuresOf(change, endpointId)
+    const isFirst = !this.#isOneAhead(change, endpointId, subject)
+    const row = { sealed, tries: 0, sinceMs: nowMs, ...(isFirst && { dueMs: nowMs }), subject }
+    this.#put(change, endpointId, nextSeq, row)
+    this.#count(change, endpointId, { nextSeq: 1, waiting: 1, waitingBytes: bytesOf(row) })
+    this.#makeRoom(change)
+    if (isFirst) change.happened({ kind: 'webhook-news', endpointId })
+  }
+
+  /** Whether an event of the subject waits that holds up those behind it. */
+  #isOneAhead(change: Change, endpointId: bigint, subject: Uint8Array): boolean {
+    const prefix = Buffer.concat([idsKey(endpointId), subject])
+    const range = { start: keyBehind(prefix), end: prefix, reverse: true, limit: 1 }
+    for (const key of change.keys(WEBHOOK_SUBJECTS, range)) {
+      const last = change.get(WEBHOOK_EVENTS, eventKey(endpointId, seqIn(key)))
+      return last !== undefined && last.tries < ORDERED_TRIES
+    }
+    return false
+  }
+
+  #put(change: Change, endpointId: bigint, seq: number, row: EventRow): void {
+    change.put(WEBHOOK_EVENTS, eventKey(endpointId, seq), row)
+    change.put(WEBHOOK_SUBJECTS, placeKey(endpointId, row.subject, seq), 0)
+    if (row.dueMs !== undefined) change.put(WEBHOOK_DUE, dueKey(endpointId, row.dueMs, seq), 0)
+  }
+
+  #unlink(change: Change, endpointId: bigint, seq: number, { subject, dueMs }: EventRow): void {
+    change.remove(WEBHOOK_EVENTS, eventKey(endpointId, seq))
+    change.remove(WEBHOOK_SUBJECTS, placeKey(endpointId, subject, seq))
+    if (dueMs !== undefined) change.remove(WEBHOOK_DUE, dueKey(endpointId, dueMs, seq))
+  }
+
+  /** It waits no more; the next one of its subject may be due. */
+  #take(change: Change, endpointId: bigint, seq: number, row: EventRow): void {
+    this.#unlink(change, endpointId, seq, row)
+    if (row.tries < ORDERED_TRIES) this.#release(change, endpointId, row.subject, seq)
+  }
+
+  #postpone(change: Change, endpointId: bigint, seq: number, row: EventRow, dueMs: number): void {
+    const tries = row.tries + 1
+    if (row.dueMs !== undefined) change.remove(WEBHOOK_DUE, dueKey(endpointId, row.dueMs, seq))
+    this.#put(change, endpointId, seq, { ...row, tries, dueMs })
+    if (tries === ORDERED_TRIES) this.#release(change, endpointId, row.subject, seq)
+  }
+
+  /** The next event of the subject is due. */
+  #release(change: Change, endpointId: bigint, subject: Uint8Array, behindSeq: number): void {
+    const prefix = Buffer.concat([idsKey(endpointId), subject])
+    const range = { start: placeKey(endpointId, subject, behindSeq + 1), end: keyBehind(prefix), limit: 1 }
+    for (const key of [...change.keys(WEBHOOK_SUBJECTS, range)]) {
+      const seq = seqIn(key)
+      const row = change.get(WEBHOOK_EVENTS, eventKey(endpointId, seq))
+      if (row === undefined || row.dueMs !== undefined) return
+      this.#put(change, endpointId, seq, { ...row, dueMs: change.nowMs })
+      change.happened({ kind: 'webhook-news', endpointId })
+    }
+  }
+
+  /** It is never sent by itself again, and is kept for a while for the operator. */
+  #kill(
+    change: Change,
+    endpointId: bigint,
+    { seq, row, reason }: { readonly seq: number; readonly row: EventRow; readonly reason: DeathReason },
+  ): Died {
+    const { sealed, tries, subject } = row
+    const { nowMs } = change
+    const key = eventKey(endpointId, seq)
+    this.#take(change, endpointId, seq, row)
+    change.put(WEBHOOK_DEAD, key, { sealed, tries, diedAtMs: nowMs, reason, subject })
+    this.#expiries.add(change, EXPIRY.deadWebhook, nowMs + DEAD_KEPT_MS, key)
+    this.#count(change, endpointId, { waiting: -1, waitingBytes: -bytesOf(row), dead: 1 })
+    if (this.figuresOf(change, endpointId).dead > this.#bounds.deadMax) this.#forgetOldest(change, endpointId)
+    return { endpointId, seq, reason }
+  }
+
+  #forgetOldest(change: Change, endpointId: bigint): void {
+    for (const { key, value } of [
+      ...change.range(WEBHOOK_DEAD, { ...rangeOf(idsKey(endpointId)), limit: 1 }),
+    ]) {
+      this.#expiries.remove(change, EXPIRY.deadWebhook, value.diedAtMs + DEAD_KEPT_MS, key)
+      this.#forget(change, key)
+    }
+  }
+
+  #forget(change: Change, key: Uint8Array): void {
+    if (!change.has(WEBHOOK_DEAD, key)) return
+    change.remove(WEBHOOK_DEAD, key)
+    this.#count(change, idInKey(key, 0), { dead: -1 })
+  }
+
+  /** The oldest events of the endpoint that has the most die, until what waits is within its bounds. */
+  #makeRoom(change: Change): void {
+    for (let killed = 0; killed < KILLED_AT_ONCE && this.#isFullWith(change, 0); killed++) {
+      const fullest = this.endpoints
+        .all(change)
+        .map(({ endpointId }) => ({ endpointId, ...this.figuresOf(change, endpointId) }))
+        .reduce((most, other) => (other.waitingBytes > most.waitingBytes ? other : most))
+      const { endpointId } = fullest
+      const range = { ...rangeOf(idsKey(endpointId)), limit: 1 }
+      for (const { key, value } of [...change.range(WEBHOOK_EVENTS, range)]) {
+        this.#kill(change, endpointId, { seq: seqIn(key), row: value, reason: 'crowded' })
+        change.happened({ kind: 'webhooks-crowded', endpointId })
+      }
+    }
+  }
+
+  /** Whether more waits than may, with one more event of so many bytes if there are any. */
+  #isFullWith(change: Change, bytes: number): boolean {
+    let [waiting, waitingBytes] = bytes > 0 ? [1, bytes] : [0, 0]
+    for (const { endpointId } of this.endpoints.all(change)) {
+      const figures = this.figuresOf(change, endpointId)
+      waiting += figures.waiting
+      waitingBytes += figures.waitingBytes
+    }
+    return waiting > this.#bounds.waitingMax || waitingBytes > this.#bounds.waitingBytesMax
+  }
+
+  #count(change: Change, endpointId: bigint, by: Partial<EndpointFigures>): void {
+    const before = this.figuresOf(change, endpointId)
+    const sum = (name: keyof EndpointFigures) => Math.max(0, before[name] + (by[name] ?? 0))
+    change.put(WEBHOOK_FIGURES, idsKey(endpointId), {
+      nextSeq: sum('nextSeq'),
+      waiting: sum('waiting'),
+      waitingBytes: sum('waitingBytes'),
+      dead: sum('dead'),
+    })
+  }
+}
+
+/** An event that its endpoint did not take. */
+export interface Died {
+  readonly endpointId: bigint
+  readonly seq: number
+  readonly reason: DeathReason
+}
+
+export interface DeadWebhook {
+  readonly seq: number
+  readonly diedAtMs: number
+  readonly reason: DeathReason
+  readonly tries: number
+  /** Undefined where another secret has sealed it. */
+  readonly webhook: StoredWebhook | undefined
+}
+
+function externalIdsOf(view: View, event: WebhookEvent): StoredWebhook['externalIds'] {
+  return [...usersIn(event)].flatMap(userId => {
+    const externalId = view.get(USERS, idsKey(userId))?.externalId
+    return externalId === undefined ? [] : [[userId, externalId] as const]
+  })
+}
+
+function subjectKey(event: WebhookEvent): Uint8Array {
+  const { kind, id } = subjectOf(event)
+  return Buffer.concat([SUBJECT_BYTES[kind], idsKey(id)])
+}
+
+export function eventKey(endpointId: bigint, seq: number): Uint8Array {
+  return Buffer.concat([idsKey(endpointId), indexKey(seq)])
+}
+
+function placeKey(endpointId: bigint, subject: Uint8Array, seq: number): Uint8Array {
+  return Buffer.concat([idsKey(endpointId), subject, indexKey(seq)])
+}
+
+function dueKey(endpointId: bigint, dueMs: number, seq: number): Uint8Array {
+  return Buffer.concat([idsKey(endpointId), timeBytes(dueMs), indexKey(seq)])
+}
+
+/** With which every key of events ends. */
+export function seqIn(key: Uint8Array): number {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(key.length - 6, 6)
+}
+
+/** As much as it takes of the store, about. */
+function bytesOf({ sealed }: Pick<EventRow, 'sealed'>): number {
+  return sealed.length + KEYS_BYTES
+}
+
+const NO_EVENTS: EndpointFigures = { nextSeq: 1, waiting: 0, waitingBytes: 0, dead: 0 }
+const SUBJECT_BYTES = { user: Uint8Array.of(1), call: Uint8Array.of(2) }
+/** An event that has failed so often holds up no others of its subject. */
+export const ORDERED_TRIES = 3
+/** How long an event is tried. */
+export const LIFETIME_MS = 3 * 86_400_000
+const DEAD_KEPT_MS = 30 * 86_400_000
+export const WEBHOOK_BOUNDS: WebhookBounds = {
+  waitingMax: 1_000_000,
+  waitingBytesMax: 2 ** 30,
+  deadMax: 100_000,
+}
+/** The row's other members, and the keys of its three rows. */
+const KEYS_BYTES = 128
+/** Rows that an operator's request has wait again. */
+const RETRIED_AT_ONCE = 1_000
+/** Rows of one change. */
+const LOOKED_AT_ONCE = 256
+/** After the bound was lowered, a change kills some of what is beyond it. */
+const KILLED_AT_ONCE = 16
+const FIGURES_KEPT_MAX = 64

@@ -1,0 +1,299 @@
+/** Events that wait for endpoints: who hears of what, in which order, how many may wait, and what becomes of dead ones. */
+
+import t from 'tap'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { USERS } from '../../../src/store/accounts/account-tables.ts'
+import { idsKey } from '../../../src/store/engine/keys.ts'
+import { WebhookQueue } from '../../../src/store/operators/webhook-queue.ts'
+import { LIFETIME_MS } from '../../../src/store/operators/webhook-store.ts'
+import { callMissed, openWebhooks, userCreated } from '../../support/webhooks.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20)
+/** Behind the store's own clock. */
+const LATER_MS = Date.now() + 3_600_000
+const IDLE = { isGone: false, isDown: false }
+
+t.test('without an endpoint that wants to hear of it, nothing is written', async t => {
+  const { database, add, rows, create, webhooks } = openWebhooks(t)
+  const { lastChange } = database
+  await add(NOW_MS, userCreated(7))
+  t.equal(database.lastChange, lastChange)
+  await create({ kinds: ['call.missed'] })
+  const { endpointId } = await create()
+  await database.change(change => webhooks.endpoints.setState(change, endpointId, 'gone'))
+  const before = database.lastChange
+  await add(NOW_MS, userCreated(7))
+  t.equal(database.lastChange, before)
+  t.same(rows(), { events: 0, subjects: 0, due: 0, dead: 0 })
+})
+
+t.test(
+  'each endpoint counts its own events; the id and what users were called are the same for all',
+  async t => {
+    const { database, add, create, webhooks } = openWebhooks(t)
+    const [calls, all] = [await create({ kinds: ['call.missed'] }), await create()]
+    await database.change(change =>
+      change.put(USERS, idsKey(7n), {
+        ...{ displayName: 'Bob', createdAtMs: 0, acceptLanguage: '', externalId: 'b-204' },
+        settings: { discoverableByEmail: true, discoverableByPhone: true, callsFromContactsOnly: true },
+      }),
+    )
+    await add(NOW_MS, userCreated(7), callMissed(3, 7))
+    const [ofCalls, ofAll] = [calls, all].map(({ endpointId }) =>
+      new WebhookQueue(database, webhooks, endpointId).take(NOW_MS, 10),
+    )
+    t.same(
+      ofCalls!.map(({ seq, webhook }) => [seq, webhook!.event]),
+      [[1, callMissed(3, 7)]],
+    )
+    t.same(
+      ofAll!.map(({ seq, webhook }) => [seq, webhook!.event.kind]),
+      [
+        [1, 'user.created'],
+        [2, 'call.missed'],
+      ],
+    )
+    t.equal(ofCalls![0]!.webhook!.webhookId, ofAll![1]!.webhook!.webhookId)
+    t.same(ofCalls![0]!.webhook!.externalIds, [[7n as UserId, 'b-204']])
+    t.equal(ofCalls![0]!.webhook!.atMs, NOW_MS)
+  },
+)
+
+t.test('of a subject one is due, until it was taken or has failed three times', async t => {
+  const { database, add, create, webhooks, rows } = openWebhooks(t)
+  const { endpointId } = await create()
+  await add(NOW_MS, callMissed(3, 7), callMissed(3, 8), callMissed(4, 7), callMissed(3, 9))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  const taken = () => queue.take(LATER_MS, 10).map(({ seq }) => seq)
+  t.same(taken(), [1, 3])
+  t.same(taken(), [], 'each once')
+  await queue.settle([{ kind: 'sent', seq: 1 }], IDLE)
+  t.same(taken(), [2])
+  for (const tries of [1, 2, 3]) {
+    t.equal(database.view(view => webhooks.figuresOf(view, endpointId)).waiting, 3)
+    await queue.settle([{ kind: 'failed', seq: 2, dueMs: NOW_MS }], IDLE)
+    t.same(taken(), tries < 3 ? [2] : [2, 4], `failed ${tries} times`)
+  }
+  await add(NOW_MS, callMissed(3, 10))
+  t.same(taken(), [], 'the one ahead of it has not failed so often')
+  await queue.settle([{ kind: 'sent', seq: 2 }], IDLE)
+  t.same(taken(), [], 'it has let the next one pass already')
+  await queue.settle([{ kind: 'died', seq: 4, reason: 'too-large' }], IDLE)
+  t.same(taken(), [5])
+  await queue.settle(
+    [
+      { kind: 'sent', seq: 3 },
+      { kind: 'sent', seq: 5 },
+    ],
+    IDLE,
+  )
+  t.same(rows(), { events: 0, subjects: 0, due: 0, dead: 1 })
+  t.same(
+    database.view(view => webhooks.figuresOf(view, endpointId)),
+    {
+      ...{ nextSeq: 6, waiting: 0, waitingBytes: 0, dead: 1 },
+    },
+  )
+})
+
+t.test('an event is due at its time, and the next time is known', async t => {
+  const { database, add, create, webhooks } = openWebhooks(t)
+  const { endpointId } = await create()
+  await add(NOW_MS, userCreated(1), userCreated(2))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  t.equal(queue.take(NOW_MS - 1, 10).length, 0)
+  t.equal(queue.nextDueMs(), NOW_MS)
+  t.equal(queue.take(NOW_MS, 1).length, 1)
+  await queue.settle([{ kind: 'failed', seq: 1, dueMs: NOW_MS + 5_000 }], IDLE)
+  t.same(
+    queue.take(NOW_MS + 4_999, 10).map(({ seq }) => seq),
+    [2],
+  )
+  t.equal(queue.nextDueMs(), NOW_MS + 5_000)
+  t.match(queue.take(NOW_MS + 5_000, 10), [{ seq: 1, tries: 1, sinceMs: NOW_MS }])
+  t.equal(queue.nextDueMs(), undefined)
+})
+
+t.test('beyond what may wait, the oldest events of the endpoint with the most die', async t => {
+  const { database, add, create, webhooks, rows } = openWebhooks(t, { bounds: { waitingMax: 4 } })
+  const [most, few] = [await create(), await create({ kinds: ['call.missed'] })]
+  const crowded: bigint[] = []
+  database.subscribe('webhooks-crowded', ({ endpointId }) => crowded.push(endpointId))
+  await add(NOW_MS, userCreated(1), userCreated(2), callMissed(3, 7))
+  t.same(rows(), { events: 4, subjects: 4, due: 4, dead: 0 })
+  t.same(crowded, [])
+  await add(NOW_MS, userCreated(4), userCreated(5))
+  t.same(rows(), { events: 4, subjects: 4, due: 4, dead: 2 })
+  t.same(crowded, [most.endpointId], 'said once for a change')
+  t.match(
+    database.view(view => webhooks.deadOf(view, most.endpointId, 0, 10)),
+    [
+      { seq: 1, reason: 'crowded', tries: 0, diedAtMs: NOW_MS },
+      { seq: 2, reason: 'crowded' },
+    ],
+  )
+  t.equal(database.view(view => webhooks.figuresOf(view, few.endpointId)).waiting, 1)
+})
+
+t.test('bytes are bounded, too', async t => {
+  const { add, create, rows } = openWebhooks(t, { bounds: { waitingBytesMax: 1_000 } })
+  await create()
+  for (let userId = 1; userId <= 20; userId++) await add(NOW_MS, userCreated(userId))
+  const { events, dead } = rows()
+  t.equal(events + dead, 20)
+  t.ok(events > 1 && events < 8, `${events} wait`)
+})
+
+t.test('an event that is crowded out while it is sent is dead, whatever the endpoint answers', async t => {
+  const { database, add, create, webhooks, rows } = openWebhooks(t, { bounds: { waitingMax: 1 } })
+  const { endpointId } = await create()
+  await add(NOW_MS, userCreated(1))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  t.equal(queue.take(NOW_MS, 1).length, 1)
+  await add(NOW_MS, userCreated(2))
+  await queue.settle([{ kind: 'sent', seq: 1 }], IDLE)
+  t.same(rows(), { events: 1, subjects: 1, due: 1, dead: 1 })
+})
+
+t.test(
+  'dead events are kept for thirty days, wait again when they are asked for, and hold up no others',
+  async t => {
+    const { database, add, create, webhooks, rows, expiries } = openWebhooks(t)
+    const { endpointId } = await create()
+    await add(NOW_MS, userCreated(7), userCreated(7), userCreated(8))
+    const queue = new WebhookQueue(database, webhooks, endpointId)
+    queue.take(NOW_MS, 10)
+    await queue.settle(
+      [
+        { kind: 'died', seq: 1, reason: 'expired' },
+        { kind: 'died', seq: 3, reason: 'expired' },
+      ],
+      IDLE,
+    )
+    const retry = (fromSeq: number) =>
+      database.change(change => webhooks.retry(change, endpointId, fromSeq), NOW_MS + 1)
+    t.same(await retry(4), { count: 0, nextSeq: undefined })
+    t.same(await retry(2), { count: 1, nextSeq: undefined })
+    t.same(await retry(1), { count: 1, nextSeq: undefined })
+    t.match(queue.take(LATER_MS, 10), [
+      { seq: 1, tries: 3, sinceMs: NOW_MS + 1, webhook: { atMs: NOW_MS } },
+      { seq: 3 },
+    ])
+    await queue.settle(
+      [
+        { kind: 'died', seq: 1, reason: 'expired' },
+        { kind: 'sent', seq: 2 },
+      ],
+      IDLE,
+    )
+    const [dead] = database.view(view => webhooks.deadOf(view, endpointId, 0, 10))
+    const sweep = (atMs: number) => expiries.sweep(database, atMs, 100)
+    await sweep(dead!.diedAtMs + 30 * 86_400_000 - 1)
+    t.equal(rows().dead, 1)
+    await sweep(dead!.diedAtMs + 30 * 86_400_000)
+    t.same(rows(), { events: 1, subjects: 1, due: 1, dead: 0 })
+    t.equal(database.view(view => webhooks.figuresOf(view, endpointId)).dead, 0)
+  },
+)
+
+t.test('dead events are bounded, and wait again only as far as there is room', async t => {
+  const { database, add, create, webhooks, rows } = openWebhooks(t, { bounds: { waitingMax: 2, deadMax: 3 } })
+  const { endpointId } = await create()
+  for (let userId = 1; userId <= 9; userId++) await add(NOW_MS, userCreated(userId))
+  t.match(rows(), { events: 2, dead: 3 })
+  t.match(await database.change(change => webhooks.retry(change, endpointId, 0)), { count: 0 })
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  queue.take(NOW_MS, 10)
+  await queue.settle([{ kind: 'sent', seq: 9 }], IDLE)
+  t.match(await database.change(change => webhooks.retry(change, endpointId, 0)), { count: 1 })
+  t.match(rows(), { events: 2, dead: 2 })
+})
+
+t.test('while an endpoint is down, what is older than three days dies untried', async t => {
+  const { database, add, create, webhooks, rows } = openWebhooks(t)
+  const { endpointId } = await create()
+  const nowMs = Date.now()
+  await add(nowMs - LIFETIME_MS - 1, userCreated(1), userCreated(2))
+  await add(nowMs - LIFETIME_MS + 3_600_000, userCreated(3))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  t.same(await queue.settle([], { isGone: false, isDown: false }), [])
+  const died = await queue.settle([], { isGone: false, isDown: true })
+  t.match(died, [
+    { seq: 1, reason: 'expired' },
+    { seq: 2, reason: 'expired' },
+  ])
+  t.match(rows(), { events: 1, dead: 2 })
+})
+
+t.test('an endpoint that is deleted goes with all of its events, in portions', async t => {
+  const { database, add, create, webhooks, rows, expiries } = openWebhooks(t)
+  const { endpointId } = await create()
+  await add(NOW_MS, ...Array.from({ length: 300 }, (_, at) => userCreated(at)))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  queue.take(NOW_MS, 300)
+  await queue.settle([{ kind: 'died', seq: 1, reason: 'expired' }], IDLE)
+  await database.change(change => webhooks.endpoints.setState(change, endpointId, 'deleted'))
+  t.equal(
+    database.view(view => webhooks.endpoints.read(view, endpointId)),
+    undefined,
+  )
+  await add(NOW_MS, userCreated(7))
+  let portions = 1
+  while (!(await queue.purge())) portions++
+  t.equal(portions, 3)
+  t.same(rows(), { events: 0, subjects: 0, due: 0, dead: 0 })
+  t.same(
+    database.view(view => webhooks.endpoints.all(view)),
+    [],
+  )
+  t.equal(await expiries.sweep(database, NOW_MS + 40 * 86_400_000, 10), 0)
+})
+
+t.test('the endpoint of the settings is as they say: made, changed, stopped as it was, gone', async t => {
+  const { database, webhooks } = openWebhooks(t)
+  const settle = (settings?: { url: string; secrets: string[] }) =>
+    database.change(change => webhooks.endpoints.settle(change, settings))
+  const states = () =>
+    database.view(view => webhooks.endpoints.all(view)).map(({ url, state }) => `${url} ${state}`)
+  await settle()
+  t.same(states(), [])
+  await settle({ url: 'https://a.example/', secrets: ['one'] })
+  t.same(states(), ['https://a.example/ open'])
+  const { lastChange } = database
+  await settle({ url: 'https://a.example/', secrets: ['one'] })
+  t.equal(database.lastChange, lastChange, 'nothing is written for the same')
+  await database.change(change => webhooks.endpoints.setState(change, 0n, 'gone'))
+  await settle({ url: 'https://a.example/', secrets: ['one'] })
+  t.same(states(), ['https://a.example/ gone'], 'a restart is no reason to begin again')
+  await settle({ url: 'https://b.example/', secrets: ['two', 'one'] })
+  t.same(states(), ['https://b.example/ open'])
+  await settle()
+  t.same(states(), ['https://b.example/ deleted'])
+  await settle({ url: 'https://b.example/', secrets: ['two', 'one'] })
+  t.same(states(), ['https://b.example/ open'])
+})
+
+t.test('there are few endpoints; a second secret takes the place of the one before the last', async t => {
+  const { database, create, webhooks } = openWebhooks(t)
+  const first = await create()
+  for (let more = 1; more < 16; more++) await create()
+  await t.rejects(create(), { code: 'WEBHOOK_LIMIT' })
+  const rotate = (secret: string) =>
+    database.change(change =>
+      webhooks.endpoints.rotate(change, webhooks.endpoints.read(change, first.endpointId)!, secret),
+    )
+  await rotate('two')
+  t.match(await rotate('three'), { secrets: ['three', 'two'] })
+})
+
+t.test('with another secret of the server, events are unreadable and endpoints have no secrets', async t => {
+  const folder = t.testdir()
+  const before = openWebhooks(t, { folder })
+  const { endpointId } = await before.create()
+  await before.add(NOW_MS, userCreated(1))
+  await before.database.close()
+  const { database, webhooks } = openWebhooks(t, { folder, secret: 2 })
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  t.match(queue.endpoint(), { url: 'http://127.0.0.1:9/', secrets: [] })
+  t.match(queue.take(NOW_MS, 1), [{ seq: 1, webhook: undefined }])
+})
