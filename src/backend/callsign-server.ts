@@ -101,6 +101,11 @@ class Users {
     await this.#link.ask('POST users/{ref}/sign-out', { params: { ref: refText(ref) } })
   }
 
+  /** For your app, which signs in by it once, within a minute. Needs the scope `sign-in`. */
+  signInToken(ref: UserRef): Reply<'POST users/{ref}/sign-in-token'> {
+    return this.#link.ask('POST users/{ref}/sign-in-token', { params: { ref: refText(ref) } })
+  }
+
   suspend(ref: UserRef, suspension: Body<'POST users/{ref}/suspend'>): Reply<'POST users/{ref}/suspend'> {
     return this.#link.ask('POST users/{ref}/suspend', { params: { ref: refText(ref) }, body: suspension })
   }
