@@ -30,7 +30,7 @@ export interface CallStoreDeps extends StoreDeps {
   readonly notices: Pick<Notices, 'tellDevice'>
   readonly history: Pick<CallHistoryStore, 'put'>
   readonly idempotency: Pick<IdempotencyStore, 'keep'>
-  /** Left out where nothing is told. */
+  /** Without it, no event is written. */
   readonly webhooks?: Pick<Webhooks, 'add'>
 }
 

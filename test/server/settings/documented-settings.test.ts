@@ -97,6 +97,8 @@ const EXAMPLES: Environment = {
   CALLSIGN_VAPID_KEY: generateVapidKey(randomBytes),
   CALLSIGN_TOKEN_KEY: generateUserTokenKey(randomBytes),
   CALLSIGN_SMS_COUNTRIES: 'VN',
+  CALLSIGN_WEBHOOK_URL: 'https://app.example.org/hooks',
+  CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
   CALLSIGN_LOGIN_CHECK_URL: 'https://check.example.org/sms',
   CALLSIGN_LOGIN_CHECK_CA: tlsFile('ca.crt'),
   CALLSIGN_LOGIN_CHECK_TOKEN: 'token-of-the-check',
