@@ -7,7 +7,7 @@ import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SWAGGER_UI_FILES, SWAGGER_UI_FOLDER } from '../../src/operations/console/docs.ts'
-import { PACKAGES_FOLDER, WEB_FOLDER } from '../../src/operations/console/pages.ts'
+import { PACKAGES_FOLDER, WEB_FOLDER } from '../../src/operations/page-files.ts'
 
 /** The pages' imports of each package: one module, and the files that go along. */
 const PACKAGES: Readonly<Record<string, { readonly module: string; readonly files: RegExp }>> = {

@@ -6,7 +6,7 @@ import type { Operations } from './wire.ts'
 export interface CallsignServerOptions {
   /** Where the server API is, such as `http://127.0.0.1:9070`. */
   readonly url: string
-  /** A server key, `csk_...`. */
+  /** A server key, `csk_...`, or a session of the operators' page. */
   readonly key: string
   /** Milliseconds until a request is given up, each time it is sent; 10,000 if left out. A streamed answer has ten times as long. */
   readonly timeoutMs?: number
@@ -39,7 +39,8 @@ export class ServerLink {
 
   constructor(options: CallsignServerOptions) {
     if (!URL.canParse(options.url)) throw new TypeError('url is not an address')
-    if (!/^csk_[0-9a-f]{12}_[0-9a-f]{64}$/.test(options.key)) throw new TypeError('key is not a server key')
+    if (!/^(?:csk_[0-9a-f]{12}|cos_[0-9a-f]{12}_[0-9]{1,12})_[0-9a-f]{64}$/.test(options.key))
+      throw new TypeError('key is not a server key')
     this.#options = options
     this.#fetch = options.fetch ?? fetch
   }

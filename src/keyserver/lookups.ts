@@ -3,6 +3,7 @@
  * A whole response rests on one checkpoint; one bad target refuses all of it, so no key is given out beside a doubt.
  */
 
+import type { Static } from 'typebox'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { equalHashes } from '../log/hash.ts'
@@ -31,6 +32,14 @@ export interface Prover {
 }
 
 export type LookedUpLog = Pick<PublishedLog, 'verifiedHead' | 'newestKey' | 'history' | 'inclusionPath'>
+
+/** Proven keys under these hashes: the JSON that answers `POST /api/get-public-keys`. */
+export type LookUpKeys = (targets: Static<typeof GetPublicKeysRequest>['targets']) => string | Promise<string>
+
+export function keyLookups(log: LookedUpLog, vrf: Prover): LookUpKeys {
+  const lookups = new Lookups(log, vrf)
+  return targets => lookups.publicKeysOf(targets)
+}
 
 export function publicKeyRoutes(log: LookedUpLog, vrf: Prover): readonly HttpRoute[] {
   const lookups = new Lookups(log, vrf)
@@ -63,14 +72,17 @@ class Lookups {
   }
 
   getPublicKeys(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-    const { targets } = GET_PUBLIC_KEYS.read(request.body, request.contentType)
+    return answered(this.publicKeysOf(GET_PUBLIC_KEYS.read(request.body, request.contentType).targets))
+  }
+
+  publicKeysOf(targets: Parameters<LookUpKeys>[0]): string | Promise<string> {
     // 1. Read the current checkpoint and verify its signature.
     const head = this.#log.verifiedHead()
     // 2. For each target: a. look up; b. read the entry; c. parse it.
     const found = targets.map(({ publicKeyHash }, at) => this.#find(publicKeyHash, head, at))
     // d. Recompute the VRF proof; e. compare; f. build the inclusion proof. 3. Return.
     return this.#withVrf(found, outputs =>
-      jsonAnswer(formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head, at)))),
+      formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head, at))),
     )
   }
 
@@ -79,10 +91,11 @@ class Lookups {
     const head = this.#log.verifiedHead()
     const newest = this.#find(publicKeyHash, head, undefined)
     const found = this.#log.history(newest.key).map(key => ({ key, publicKeyHash, proof: undefined }))
-    return this.#withVrf(found, outputs => {
+    const text = this.#withVrf(found, outputs => {
       const keys = found.map((each, at) => this.#prove(each, outputs[at]!, head, undefined))
-      return jsonAnswer(formatKeyHistory(keys, head.treeSize))
+      return formatKeyHistory(keys, head.treeSize)
     })
+    return answered(text)
   }
 
   /**
@@ -115,8 +128,8 @@ class Lookups {
    */
   #withVrf(
     found: readonly FoundKey[],
-    answer: (outputs: readonly (VrfOutput | string)[]) => HttpAnswer,
-  ): HttpAnswer | Promise<HttpAnswer> {
+    answer: (outputs: readonly (VrfOutput | string)[]) => string,
+  ): string | Promise<string> {
     const outputs: (VrfOutput | string)[] = []
     for (const { key, proof } of found) {
       const { userId, deviceId } = key.identity
@@ -152,6 +165,11 @@ function comparedProof(
   if (typeof output === 'string') return output
   if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(target)
   return output.vrfProof
+}
+
+/** At once where the text is at hand. */
+function answered(text: string | Promise<string>): HttpAnswer | Promise<HttpAnswer> {
+  return typeof text === 'string' ? jsonAnswer(text) : text.then(jsonAnswer)
 }
 
 function jsonAnswer(body: string): HttpAnswer {

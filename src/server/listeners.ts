@@ -23,6 +23,7 @@ import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
+import { operatorPageRoutes } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { GrpcServer, type Register } from '../transport/grpc.ts'
@@ -120,14 +121,21 @@ export function serverApiRoutes(
   return [serverOpenApiRoute(document), ...operations]
 }
 
+/**
+ * Serves the operators' page beside the API, and the files of the log, which the page verifies: it asks no other server.
+ * `mayReadFiles` as of the public port.
+ */
 export function serverApiServer(
   { config, metrics, onRefused, onFault }: Process,
+  { keys, maker, published }: ServedLog,
   routes: readonly HttpRoute[],
-  sharesPort = false,
+  { sharesPort = false, mayReadFiles }: Pick<PublicServerDeps, 'sharesPort' | 'mayReadFiles'> = {},
 ): HttpServer {
   return new HttpServer({
-    routes,
+    routes: [...routes, ...operatorPageRoutes(maker)],
     sharesPort,
+    ...(mayReadFiles && { mayReadFiles }),
+    findFile: logFiles(keys, published),
     trustedProxies: config.http.trustedProxies,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
     onRefused,
@@ -159,7 +167,7 @@ export function publicServer(
     routes,
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
-    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
+    findFile: logFiles(keys, published),
     admission,
     webSocket: { accept: signalling.accept, connections, publicUrl },
     newcomers,
@@ -175,6 +183,10 @@ export function publicServer(
     onRefused: context.onRefused,
     onFault: context.onFault,
   })
+}
+
+function logFiles(keys: ServedLog['keys'], published: ServedLog['published']): LogFiles['find'] {
+  return new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find
 }
 
 /** Routes of the development console; none without one. */

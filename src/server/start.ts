@@ -112,7 +112,7 @@ async function startAlone(machine: Machine): Promise<ServerInRole> {
   const http = publicServer(context, writer.log, writer.application, {
     ...{ routes, publicUrl, connections, newcomers, onServed },
   })
-  const serverApi = serverApiServer(context, ofServerApi)
+  const serverApi = serverApiServer(context, writer.log, ofServerApi)
   observeFronts(metrics, () => NO_FRONTS)
   const inner = innerServers(machine, () => [])
   await open(machine, { ...inner.servers, serverApi, http: alsoOnLoopback(config, http) })

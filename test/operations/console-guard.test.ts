@@ -3,7 +3,7 @@
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import { type GuardOptions, guardData, guardHost, guardPlace } from '../../src/operations/console/guard.ts'
-import { jsonAnswer } from '../../src/operations/console/page-route.ts'
+import { jsonAnswer } from '../../src/operations/page-route.ts'
 import type { HttpRoute } from '../../src/transport/route.ts'
 import { type RouteRequest, routeAnswer } from '../support/route-answer.ts'
 

@@ -2,8 +2,8 @@
 
 import type { CallReply, OperatorRequest } from '../../domain/calls/call-command.ts'
 import type { CallId } from '../../domain/ids.ts'
+import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
-import type { CircleStore } from '../../store/operators/circles.ts'
 import type { AuditRow } from '../../store/operators/operator-tables.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
@@ -30,11 +30,11 @@ export interface ServerApiDeps extends ApiDeps {
   readonly auditLog: AuditLog
   readonly serverUsers: ServerUsers
   readonly suspensions: Suspensions
-  readonly circles: CircleStore
-  readonly operateRoom: OperateRoom
+  readonly lookUpKeys: LookUpKeys
   readonly userChanges: UserChanges
   readonly webhooks: Webhooks
   readonly webhookPosts: WebhookPosts
+  readonly operateRoom: OperateRoom
 }
 
 /** What leaves the process for endpoints of webhooks. */

@@ -7,6 +7,7 @@ import { CIRCLES } from './circles.ts'
 import { CONSOLE_SESSIONS } from './console-sessions.ts'
 import { SERVER_CONTACTS } from './contacts.ts'
 import type { ServerApiDeps } from './deps.ts'
+import { KEY_LOOKUPS } from './key-lookups.ts'
 import { REPORTS } from './reports.ts'
 import { SERVER_KEYS } from './server-keys.ts'
 import { SIGN_IN_TOKENS } from './sign-in-tokens.ts'
@@ -22,12 +23,13 @@ export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...USERS,
   ...USER_FACTS,
   ...USER_EXPORT,
+  ...KEY_LOOKUPS,
   ...USER_IMPORTS,
   ...SERVER_CONTACTS,
   ...CIRCLES,
-  ...SERVER_CALLS,
   ...SUSPENSIONS,
   ...SIGN_IN_TOKENS,
+  ...SERVER_CALLS,
   ...REPORTS,
   ...AUDIT,
   ...CONSOLE_SESSIONS,

@@ -4,8 +4,8 @@
  */
 
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
+import { jsonAnswer } from '../page-route.ts'
 import { type Delivered, type DeliveredLetter, type DeliveredPush, payloadBytes } from './facts.ts'
-import { jsonAnswer } from './page-route.ts'
 
 export class Deliveries {
   readonly #nowMs: () => number

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SignalError } from '../../errors.ts'
 import type { HttpRoute } from '../../transport/route.ts'
-import { pageRoute } from './page-route.ts'
+import { pageRoute } from '../page-route.ts'
 
 /** The files of Swagger UI that are served, with their media types, and their licences. */
 export const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {

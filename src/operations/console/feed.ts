@@ -6,8 +6,8 @@
 
 import { SignalError } from '../../errors.ts'
 import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
+import { jsonAnswer } from '../page-route.ts'
 import type { ConsoleFact } from './events.ts'
-import { jsonAnswer } from './page-route.ts'
 
 /** Requests by their numbers: the newest one's, and the JSON of those after one. */
 export interface ToldRequests {

@@ -7,8 +7,8 @@ import { SignalError } from '../../errors.ts'
 import { Recent } from '../../recent.ts'
 import type { ServedRequest, ShownRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
+import { jsonAnswer } from '../page-route.ts'
 import type { RequestDetail, RequestRow } from './events.ts'
-import { jsonAnswer } from './page-route.ts'
 
 /** How requests are shown without secrets; what bodies are made of is the API's. */
 export interface RequestReader {

@@ -2,8 +2,8 @@
 
 import { SignalError } from '../../errors.ts'
 import type { HttpRoute } from '../../transport/route.ts'
+import { jsonAnswer } from '../page-route.ts'
 import type { ResetRequest } from './events.ts'
-import { jsonAnswer } from './page-route.ts'
 
 export interface Reset {
   /** Why this server can't forget its log, a sentence; undefined where it can. */

@@ -8,8 +8,8 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { StringDecoder } from 'node:string_decoder'
 import { SignalError } from '../../errors.ts'
 import type { HttpRoute } from '../../transport/route.ts'
+import { jsonAnswer } from '../page-route.ts'
 import type { SimulatorCommand, SimulatorState } from './events.ts'
-import { jsonAnswer } from './page-route.ts'
 import { parseSimulatorCommand } from './simulator-command.ts'
 
 export interface SimulatorProgram {

@@ -145,12 +145,13 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     serverApiUrlOf(config, welcome.addresses),
   )
   const routes = frontRoutes(own, following, welcome.routes, writer.desk)
-  const serverApi = serverApiServer(context, ofServerApi, true)
+  const mayReadFiles = () => shownLog.mayRead()
+  const serverApi = serverApiServer(context, log, ofServerApi, { sharesPort: true, mayReadFiles })
   const http = publicServer(context, log, served, {
     routes: [...routes, ...(config.serverApi.isPublic ? ofServerApi : [])],
     ...{ publicUrl, connections, newcomers },
     sharesPort: true,
-    mayReadFiles: () => shownLog.mayRead(),
+    mayReadFiles,
     onServed: requests && (request => writer.show(requests, request)),
   })
   observe(metrics, system, log.vrf)

@@ -7,6 +7,7 @@ import { Admission } from '../../api/table/admission.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
+import { keyLookups } from '../../keyserver/lookups.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
@@ -130,7 +131,7 @@ function openLive(
 
 function open(
   { config, world, logger, metrics, devConsole }: WritingProcess,
-  { store, keys }: OpenedLog,
+  { store, keys, published, vrf }: OpenedLog,
   { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
 ): Application {
@@ -155,6 +156,7 @@ function open(
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)
     },
+    lookUpKeys: keyLookups(published, vrf),
     askRoom: rooms.ask,
     operateRoom: rooms.operate,
     callIndex: rooms.index,

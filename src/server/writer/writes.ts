@@ -35,6 +35,7 @@ import type { Rates } from '../../domain/rates.ts'
 import { AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider } from '../../identity/identity-token.ts'
 import * as passkeyReader from '../../identity/passkeys.ts'
+import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import { AccountErasure } from '../../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../../store/accounts/account-letters.ts'
 import { AppleConsents } from '../../store/accounts/apple-consents.ts'
@@ -64,6 +65,7 @@ export interface WriterServing extends Serving {
   readonly userTokenKey: ApiDeps['userTokenKey']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
+  readonly lookUpKeys: LookUpKeys
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly operateRoom: OperateRoom
@@ -106,7 +108,7 @@ export function openApplication(serving: WriterServing): Application {
 }
 
 function openWrites(serving: WriterServing): Writes {
-  const { stores, nowMs, operateRoom } = serving
+  const { stores, nowMs, operateRoom, lookUpKeys } = serving
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
@@ -115,8 +117,7 @@ function openWrites(serving: WriterServing): Writes {
     serverRoutes: serverRoutes(SERVER_OPERATIONS, {
       ...stores,
       ...deps,
-      operateRoom,
-      webhookPosts: webhookPostsOf(serving),
+      ...{ lookUpKeys, operateRoom, webhookPosts: webhookPostsOf(serving) },
     }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),

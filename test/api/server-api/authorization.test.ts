@@ -10,6 +10,7 @@ import { openTestApi, type TestApi, tableDigests } from '../../support/test-api.
 
 /** The intended scopes; `operator` is open to the operator's command alone. */
 const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
+  lookUpKeys: 'users',
   listReports: 'reports',
   getReport: 'reports',
   changeReport: 'reports',

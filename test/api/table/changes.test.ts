@@ -100,7 +100,14 @@ const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>
   'too-late': true,
 }
 /** Operations that only read, besides all GETs. */
-const READS = ['resolveShareToken', 'passkeyOptions', 'newPasskeyOptions', 'testWebhook', 'createUserToken']
+const READS = [
+  'resolveShareToken',
+  'passkeyOptions',
+  'newPasskeyOptions',
+  'testWebhook',
+  'createUserToken',
+  'lookUpKeys',
+]
 /** GETs that leave a row of the audit. */
 const AUDITED_READS = ['exportUserByRef']
 /** Run by commands of an operator, before there are requests, or by the answer of a push provider or the login check. */
@@ -676,6 +683,8 @@ t.test('reports, and the work of moderators', async () => {
   await askServer('changeReport', { params: [reportId], body: { state: 'resolved', note: 'Talked to' } })
   await askServer('startConsoleSession')
   await askServer('listAudit')
+  const targets = [{ publicKeyHash: Buffer.alloc(64).toString('base64') }]
+  await askServer('lookUpKeys', { body: { targets } })
 })
 
 t.test('the server API: keys', async () => {
@@ -700,6 +709,21 @@ t.test('the server API: users', async () => {
   await askServer('signOutUser', { params: [`id:${nina.userId}`] })
   await askServer('deleteUser', { params: [`id:${nina.userId}`] })
   await askServer('deleteUser', { params: ['ext:olga'], query: '?now=true' })
+})
+
+t.test('the server API: signing in a user that it has made, and suspending one', async () => {
+  await askServer('putUser', { params: ['ext:quinn'], body: { displayName: 'Quinn' } })
+  const { token } = await askServer('createSignInToken', { params: ['ext:quinn'] })
+  await ask('login', { body: { verified: true, signInToken: token } })
+  const [rita, sam] = [await newPhone('rita'), await newPhone('sam')]
+  await befriend(rita, sam)
+  const callId = await startCall(rita, sam)
+  await ask('joinCall', { token: sam.token, params: [callId] })
+  const params = [`id:${sam.userId}`]
+  const untilAt = new Date(world.nowMs() + 86_400_000).toISOString()
+  await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
+  await askServer('unsuspendUser', { params })
+  await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
 })
 
 t.test('the server API: an export', async () => {

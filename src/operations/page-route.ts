@@ -2,7 +2,7 @@
  * Routes of pages and of what they load, and the JSON that pages ask for. Nothing comes from elsewhere, and no script is inline but those that are named.
  */
 
-import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
+import type { HttpAnswer, HttpRoute } from '../transport/route.ts'
 
 /**
  * Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them.
