@@ -29,8 +29,6 @@ const ACCESS: Readonly<Record<string, Scope | 'operator'>> = {
   listUserCalls: 'users',
   signOutUser: 'users',
   importUsers: 'users',
-  suspendUser: 'users',
-  unsuspendUser: 'users',
   linkContacts: 'contacts',
   unlinkContacts: 'contacts',
   addCircleMember: 'contacts',
