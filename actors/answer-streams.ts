@@ -14,7 +14,7 @@ type Remind = (stream: string, ms: number | undefined) => void
 
 interface OpenStream {
   readonly parts: AsyncIterator<Uint8Array>
-  /** What a longer part has left. */
+  /** The rest of a longer part. */
   rest: Uint8Array
 }
 
@@ -26,7 +26,7 @@ export class AnswerStreams {
   readonly #onFault: (error: unknown) => void
   #isOver = false
 
-  /** No writer may give a name again: a front whose writer has changed would read what is another client's. */
+  /** No writer may give a name again: a front would read another client's parts from its next writer. */
   constructor(newName: () => string, remind: Remind, onFault: (error: unknown) => void) {
     this.#newName = newName
     this.#remind = remind
@@ -50,7 +50,7 @@ export class AnswerStreams {
     return name
   }
 
-  /** Resolves with the next part, undefined at the end. Rejects with what the parts reject with, and for a stream that is over. */
+  /** Resolves with the next part, undefined at the end. Rejects as the parts do, and for an unknown stream. */
   async next(name: string): Promise<Uint8Array | undefined> {
     const stream = this.#open.get(name)
     if (stream === undefined) throw new SignalError('OUTCOME_UNKNOWN', 'the rest of the answer is gone')

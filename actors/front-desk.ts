@@ -12,7 +12,7 @@ import type { HttpAnswer } from '../src/transport/route.ts'
 import { AnswerStreams } from './answer-streams.ts'
 import type { ForwardedAnswer, ForwardedRequest, FrontDeskMessage } from './messages.ts'
 
-/** An answer whose body is whole, or made part by part. */
+/** An answer: whole, or its head and the parts that its body is made of. */
 export interface DeskAnswer {
   readonly answer: HttpAnswer & { readonly body: string | Uint8Array }
   readonly parts?: AsyncIterable<Uint8Array>

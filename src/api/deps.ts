@@ -34,6 +34,7 @@ import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import type { WatchedCache } from '../store/engine/watched-cache.ts'
 import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
+import type { CircleStore } from '../store/operators/circles.ts'
 import type { ReportStore } from '../store/operators/reports.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
@@ -96,6 +97,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly contacts: ContactStore
   readonly searches: AddressSearches
   readonly shareTokens: ShareTokenStore
+  readonly circles: CircleStore
   readonly calls: CallStore
   readonly history: CallHistoryStore
   readonly callIndex: LiveCalls

@@ -6,6 +6,7 @@ import { HistoryPage } from './call.ts'
 import { BlockPage, ContactPage, RequestPage, ShareTokenPage } from './contact.ts'
 import { DeviceList } from './device.ts'
 import { oneOf } from './one-of.ts'
+import { ReportRequest } from './report.ts'
 import { WaitingSignInList } from './sign-in.ts'
 import { Time } from './time.ts'
 import { Uint64Text } from './uint64.ts'
@@ -72,6 +73,15 @@ const RemovedDevice = Type.Object({
   removedAt: Type.Optional(Time),
 })
 
+const ExportedReport = Type.Object({
+  reportId: Uint64Text,
+  userId: { ...Uint64Text, description: 'About whom' },
+  callId: Type.Optional(Uint64Text),
+  reason: ReportRequest.properties.reason,
+  text: Type.Optional(Type.String()),
+  createdAt: Time,
+})
+
 export const UserExport = Type.Object({
   exportedAt: Time,
   user: UserView,
@@ -82,6 +92,7 @@ export const UserExport = Type.Object({
   devices: DeviceList.properties.items,
   deviceDetails: Type.Array(ExportedDevice),
   waitingSignIns: WaitingSignInList.properties.items,
+  circles: Type.Array(Type.String(), { description: 'By what the operator’s backend calls them' }),
   removedDevices: Type.Array(RemovedDevice),
   contacts: ContactPage.properties.items,
   incomingRequests: RequestPage.properties.items,
@@ -89,4 +100,5 @@ export const UserExport = Type.Object({
   blocks: BlockPage.properties.items,
   shareTokens: ShareTokenPage.properties.items,
   calls: HistoryPage.properties.items,
+  reports: Type.Array(ExportedReport),
 })

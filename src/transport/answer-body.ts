@@ -17,7 +17,7 @@ export function isStream(body: AnswerBody): body is AsyncIterable<Uint8Array> {
   return typeof body === 'object' && Symbol.asyncIterator in body
 }
 
-/** Lets go of a body that nobody will read. */
+/** Lets go of a body without a reader. */
 export function dropStream(body: AnswerBody, onFault: (error: unknown) => void): void {
   if (isStream(body)) stopParts(body[Symbol.asyncIterator](), onFault)
 }

@@ -10,7 +10,7 @@ import type uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { stopParts } from './answer-body.ts'
 
-/** What the stream has its request do. */
+/** The request that the stream answers. */
 interface StreamWatcher {
   /** Writes status and headers; the socket is corked. */
   writeHead(): void
@@ -89,7 +89,7 @@ export class AnswerStream {
   #begin(): void {
     this.#hasBegun = true
     this.#watcher.writeHead()
-    // What the socket holds back leaves with the next write, so that comes in the handler where a part is in hand.
+    // Octets that the socket holds back leave with the next write, so a part in hand is written in this handler.
     this.#res.onWritable(() => {
       this.#isWritable = true
       if (this.#inHand !== undefined) this.#write(this.#inHand)

@@ -171,7 +171,7 @@ t.test('the parts stop with the desk, and once', async t => {
   t.equal(texts.stops, 1)
 })
 
-t.test('a front whose link is lost while a part is made hears that it does not come', async t => {
+t.test('a front that loses its link while a part is made hears that it does not come', async t => {
   const texts = new Texts('one', 'two')
   const { nodes, settled, read } = open(() => texts)
   const parts = await read()

@@ -8,7 +8,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 
 t.test('docs/export.md explains every member', async t => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/export.md'), 'utf8')
-  const [, members = ''] = /\n## Members\n([^]*?)\n## /.exec(page) ?? []
+  const [, members = ''] = /\n## Members\n([\s\S]*?)\n## /.exec(page) ?? []
   const rows = [...members.matchAll(/^\| `(\w+)` \| (.+?) \|/gm)]
   t.same(
     rows.map(([, name]) => name),

@@ -88,7 +88,7 @@ async function othersAreServed(url: string): Promise<void> {
 }
 
 const MEBIBYTE = 1_048_576
-/** What the two sockets' own buffers hold. */
+/** The buffers of the two sockets hold so many parts at most. */
 const HELD_BY_SYSTEM_MAX = 24
 
 t.test('the parts of an answer arrive in order, and the connection serves the next request', async t => {

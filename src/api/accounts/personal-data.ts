@@ -1,7 +1,7 @@
 /**
  * All that the server holds of one person, as one JSON document made part by part (operators.md, section 6; GDPR, articles 15
  * and 20). Each portion is read from a state of its own, and only when the reader has taken the one before: a document of any
- * length costs the memory of some portions. docs/export.md explains the members, and says what is not among them.
+ * length costs the memory of some portions. docs/export.md explains the members, and lists the exceptions.
  */
 
 import { setImmediate } from 'node:timers/promises'
@@ -13,13 +13,14 @@ import type { UserExport } from '../../schema/export.ts'
 import { formatJson, type IdForm } from '../../schema/json.ts'
 import { optionalTimeText, timeText } from '../../schema/time.ts'
 import type { View } from '../../store/engine/store.ts'
+import type { NamedReport } from '../../store/operators/reports.ts'
 import { historyPage } from '../calls/call-history.ts'
 import { blockPage, contactPage } from '../contacts/contacts.ts'
 import { requestPage } from '../contacts/friend-requests.ts'
 import { shareTokenPage } from '../contacts/share-tokens.ts'
 import type { ApiDeps } from '../deps.ts'
 import { deviceViews } from '../devices/devices.ts'
-import type { Page } from '../table/page.ts'
+import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { sessionViews } from './user-sessions.ts'
 import { wholeUserView } from './user-view.ts'
 import { waitingSignInViews } from './waiting-sign-ins.ts'
@@ -28,11 +29,13 @@ export type PersonalDataDeps = Pick<
   ApiDeps,
   | 'accounts'
   | 'badgeOf'
+  | 'circles'
   | 'contacts'
   | 'database'
   | 'devices'
   | 'history'
   | 'lifetimes'
+  | 'reports'
   | 'sessionNetworks'
   | 'sessions'
   | 'shareTokens'
@@ -135,6 +138,7 @@ const WHOLE = {
   deviceDetails: deviceDetailsOf,
   waitingSignIns: (view, { sessionNetworks }, { userId, nowMs }) =>
     waitingSignInViews(view, sessionNetworks, userId, nowMs),
+  circles: (view, { circles }, { userId }) => circles.namesOf(view, userId),
 } satisfies Partial<Record<Member, Whole>>
 
 /** Members that may have thousands. */
@@ -148,11 +152,12 @@ const PAGED = {
   blocks: (view, deps, { userId }, query) => blockPage(view, deps, userId, query),
   shareTokens: (view, deps, { userId, nowMs }, query) => shareTokenPage(view, deps, userId, query, nowMs),
   calls: (view, deps, { userId, nowMs }, query) => historyPage(view, deps, userId, query, nowMs),
+  reports: sentReportPage,
 } satisfies Record<Exclude<Member, keyof typeof WHOLE>, Paged>
 
 type Member = Exclude<keyof Static<typeof UserExport>, 'exportedAt'>
 
-/** What no screen of the app shows. Notes of moderators are theirs, and reports of others are not of this person. */
+/** Facts that no screen of the app shows. Notes of moderators stay with them. */
 function accountOf(view: View, { accounts }: PersonalDataDeps, { userId }: DataRequest): object {
   const user = accounts.read(view, userId)
   if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
@@ -171,7 +176,7 @@ function accountOf(view: View, { accounts }: PersonalDataDeps, { userId }: DataR
   }
 }
 
-/** Of a push token that it is there: whoever has one can push to the device. */
+/** A push token stays out, since it lets its holder push to the device: `push` says that there is one. */
 function deviceDetailsOf(view: View, { devices }: PersonalDataDeps, { userId }: DataRequest): object {
   return devices.activeDevicesOf(view, userId).map(({ deviceId, info, publicKey, signingKey, push }) => ({
     deviceId,
@@ -203,6 +208,25 @@ function removedDevicePage(
     removedAt: optionalTimeText(removedAtMs),
   }))
   return { items, nextCursor: found.length < limit ? undefined : String(found.at(-1)!.deviceId) }
+}
+
+/** Reports by the person; what became of them is the moderators' business. */
+function sentReportPage(
+  view: View,
+  { reports }: PersonalDataDeps,
+  { userId }: DataRequest,
+  query: PageQuery,
+): Page {
+  const found = reports.by(view, userId, rangeOf(query))
+  const entryOf = ({ createdAtMs, reportId }: NamedReport) => ({ atMs: createdAtMs, id: reportId })
+  return pageOf(query, found, entryOf, ({ reportId, reportedId, callId, reason, text, createdAtMs }) => ({
+    reportId,
+    userId: reportedId,
+    callId,
+    reason,
+    text,
+    createdAt: timeText(createdAtMs),
+  }))
 }
 
 const PUSH_SERVICES: Readonly<Record<PushTokenName, string>> = {

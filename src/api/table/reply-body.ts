@@ -1,4 +1,4 @@
-/** A reply's body as it goes out: members as JSON text, and what is bytes, or made part by part, as it is. */
+/** A reply's body as it goes out: members as JSON text; bytes, and parts that are made one by one, unchanged. */
 
 import type { AnswerBody } from '../../transport/route.ts'
 import type { Reply } from './operation.ts'

@@ -17,7 +17,7 @@ const CALLS = 10_000
 
 /** Puts ten thousand calls into the person's history, which the server itself keeps the last thousand of. */
 function putCalls({ database, nowMs }: TestWorld, userId: UserId): Promise<void> {
-  const people = encode([{ userId, displayName: 'Ann' }])
+  const people = encode([userId])
   return database.change(change => {
     for (let at = 0; at < CALLS; at++) {
       const callId = BigInt(4_294_967_296 + at) as CallId
@@ -145,6 +145,15 @@ t.test('what no list shows is in it, and no secret', async t => {
       push: { apnsVoipToken: 'secret-token', registeredAtMs: { apnsVoipToken: change.nowMs } },
     })
   })
+  const bob = await newUser(world, 'Bob')
+  await database.change(change => {
+    world.circles.add(change, 'team é', ann.userId)
+    const told = { reason: 'spam', isCallKnown: false } as const
+    const by = { reporterId: ann.userId, reportedId: bob.userId, text: 'said by Ann' }
+    world.reports.add(change, { ...told, ...by })
+    const about = { reporterId: bob.userId, reportedId: ann.userId, text: 'said by Bob' }
+    world.reports.add(change, { ...told, ...about })
+  })
   const gone = await newDevice(world, ann.userId)
   await database.change(change => void devices.remove(change, ann.userId, gone.deviceId))
   const texts: Buffer[] = []
@@ -170,9 +179,11 @@ t.test('what no list shows is in it, and no secret', async t => {
         push: [{ service: 'apns-voip', registeredAt: '2026-01-01T00:00:00.000Z' }],
       },
     ],
+    circles: ['team é'],
+    reports: [{ userId: String(bob.userId), reason: 'spam', text: 'said by Ann' }],
     removedDevices: [{ deviceId: String(gone.deviceId), removedAt: '2026-01-01T00:00:00.000Z' }],
   })
-  for (const secret of ['secret-token', 'told by Bob']) t.notMatch(text, secret)
+  for (const secret of ['secret-token', 'told by Bob', 'said by Bob']) t.notMatch(text, secret)
 })
 
 t.test('identities at providers and passkeys', async t => {

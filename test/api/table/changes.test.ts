@@ -80,6 +80,8 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
+  'operator-end': 'written',
+  'operator-remove': 'written',
 }
 const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
@@ -707,6 +709,21 @@ t.test('the server API: users', async () => {
   await askServer('signOutUser', { params: [`id:${nina.userId}`] })
   await askServer('deleteUser', { params: [`id:${nina.userId}`] })
   await askServer('deleteUser', { params: ['ext:olga'], query: '?now=true' })
+})
+
+t.test('the server API: signing in a user that it has made, and suspending one', async () => {
+  await askServer('putUser', { params: ['ext:quinn'], body: { displayName: 'Quinn' } })
+  const { token } = await askServer('createSignInToken', { params: ['ext:quinn'] })
+  await ask('login', { body: { verified: true, signInToken: token } })
+  const [rita, sam] = [await newPhone('rita'), await newPhone('sam')]
+  await befriend(rita, sam)
+  const callId = await startCall(rita, sam)
+  await ask('joinCall', { token: sam.token, params: [callId] })
+  const params = [`id:${sam.userId}`]
+  const untilAt = new Date(world.nowMs() + 86_400_000).toISOString()
+  await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
+  await askServer('unsuspendUser', { params })
+  await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
 })
 
 t.test('the server API: an export', async () => {

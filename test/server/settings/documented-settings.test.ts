@@ -15,6 +15,7 @@ import { formatWitnessKey, witnessKeyFromSeed } from '../../../src/log/cosignatu
 import { generateKeys } from '../../../src/log/keys.ts'
 import { type Config, ConfigError, listSettings, readConfig } from '../../../src/server/settings/config.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
+import { WEBHOOK_SECRET } from '../../support/webhooks.ts'
 
 type Environment = Readonly<Record<string, string>>
 
