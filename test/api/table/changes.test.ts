@@ -726,6 +726,23 @@ t.test('the server API: signing in a user that it has made, and suspending one',
   await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
 })
 
+t.test('the server API: contacts, circles and calls', async () => {
+  const [tom, uma, vic] = [await newPhone('tom'), await newPhone('uma'), await newPhone('vic')]
+  const [a, b] = [`id:${tom.userId}`, `id:${uma.userId}`]
+  await askServer('linkContacts', { body: { a, b } })
+  await askServer('unlinkContacts', { query: `?a=${a}&b=${b}` })
+  for (const { userId } of [tom, uma, vic])
+    await askServer('addCircleMember', { params: ['team', `id:${userId}`] })
+  await askServer('listCircleMembers', { params: ['team'] })
+  const callId = await startCall(tom, uma, vic)
+  await askServer('listCalls')
+  await askServer('removeUserFromCall', { params: [callId], body: { ref: `id:${vic.userId}` } })
+  await askServer('getCallOfUsers', { params: [callId] })
+  await askServer('endCallOfUsers', { params: [callId] })
+  await askServer('removeCircleMember', { params: ['team', `id:${vic.userId}`] })
+  await askServer('endCircle', { params: ['team'] })
+})
+
 t.test('the server API: an export', async () => {
   const { userId } = await signIn('ned@example.org')
   await askServer('exportUserByRef', { params: [`id:${userId}`] })
