@@ -766,6 +766,7 @@ t.test('the server API: webhooks', async t => {
   webhookOutcome = { kind: 'gone' }
   await newPhone('wim')
   t.same((await askServer('listWebhooks')).items[0].state, 'gone')
+  webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: {} })
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
   await newPhone('wes-again')
