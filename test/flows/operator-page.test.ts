@@ -14,10 +14,24 @@ import { serverKeyCommand } from '../support/server-keys.ts'
 const skip = skipWithoutChromium
 const browser = (await openBrowser(t)) as Browser
 const dataFolder = join(t.testdir(), 'data')
-const server: OpenServer = await openServer({ dataFolder, environment: settingsFor(4) })
+const server: OpenServer = await openServer({ dataFolder, environment: settingsFor(40) })
 t.teardown(() => server.end())
-const [ann, bob, cat] = (await meetPeople(server.http, 3)) as [Person, Person, Person]
 const key = await newModerator(dataFolder, server)
+
+let met = 0
+
+/** People of the test alone, who are called `Person` and a number; the first one is everybody's contact. */
+async function meet(): Promise<readonly [ann: Named, bob: Named]> {
+  const people = await meetPeople(server.http, 2, met)
+  const [ann, bob] = people.map((person, at) => ({ ...person, number: met + at, name: `Person ${met + at}` }))
+  met += 2
+  return [ann!, bob!]
+}
+
+interface Named extends Person {
+  readonly number: number
+  readonly name: string
+}
 
 /** A tab of its own. */
 async function newTab(t: Test, viewport: typeof PHONE | typeof DESKTOP = DESKTOP): Promise<Page> {
@@ -86,12 +100,13 @@ t.test('a session ends by itself, and signing out forgets it', { skip }, async t
   await page.getByText('1 min left').waitFor()
   await page.clock.runFor(70_000)
   await page.getByText('Your session has ended').waitFor()
-  t.notOk(await page.getByText('Person 0').count(), 'nobody is shown any more')
+  t.notOk(await page.getByText('Newest').count(), 'nobody is shown any more')
   await page.reload()
   await headed(page, 'Sign in')
 })
 
 t.test('a report is read, taken into review with a note, and closed', { skip }, async t => {
+  const [ann, bob] = await meet()
   const reportId = await report(bob, ann, { callId: '7' })
   const page = await signedIn(t)
   await headed(page, 'Reports')
@@ -115,6 +130,7 @@ t.test('a report is read, taken into review with a note, and closed', { skip }, 
 })
 
 t.test('a person is found by each of their names', { skip }, async t => {
+  const [{ userId, name, number }] = await meet()
   const page = await signedIn(t, '#people')
   const find = async (text: string, found: string) => {
     await page.getByLabel('User id, your own id').fill(text)
@@ -122,16 +138,14 @@ t.test('a person is found by each of their names', { skip }, async t => {
     await page.getByRole('search').locator('xpath=following-sibling::*').getByText(found).first().waitFor()
   }
   const users = await serverKeyCommand(dataFolder, server, 'create', '--name', 'shop', '--scopes', 'users')
-  const changed = await fetch(`${server.serverApi}/server/api/v1/users/id:${cat.userId}`, {
+  const changed = await fetch(`${server.serverApi}/server/api/v1/users/id:${userId}`, {
     method: 'PUT',
     headers: { authorization: `Bearer ${users}`, 'content-type': 'application/json' },
     body: JSON.stringify({ externalId: 'shop/7 ü', phone: '+14155550133' }),
   })
   t.equal(changed.status, 200)
-  await find(cat.userId, 'Person 2')
-  await find('shop/7 ü', 'Person 2')
-  await find('person2@example.org', 'Person 2')
-  await find('+1 415 555 0133', 'Person 2')
+  for (const text of [userId, 'shop/7 ü', `person${number}@example.org`, '+1 415 555 0133'])
+    await find(text, name)
   await find('nobody', 'Nobody was found')
   await find('+', 'Nobody was found')
   t.same(await faultsOf(page), [])
@@ -139,8 +153,9 @@ t.test('a person is found by each of their names', { skip }, async t => {
 })
 
 t.test('devices are checked in the browser, against the log', { skip }, async t => {
+  const [ann] = await meet()
   const page = await signedIn(t, `#person/${ann.userId}`)
-  await headed(page, 'Person 0')
+  await headed(page, ann.name)
   await page.getByText('✓ The log has its key').waitFor()
   t.same(await faultsOf(page), [])
 
@@ -171,6 +186,7 @@ t.test('devices are checked in the browser, against the log', { skip }, async t 
 })
 
 t.test('a person is suspended, which ends their sessions, and let in again', { skip }, async t => {
+  const [cat] = await meet()
   const page = await signedIn(t, `#person/${cat.userId}`)
   await page.getByLabel('Reason').fill('abuse')
   await page.getByRole('combobox', { name: 'For' }).selectOption('7')
@@ -187,6 +203,7 @@ t.test('a person is suspended, which ends their sessions, and let in again', { s
 })
 
 t.test('signing out takes a second click', { skip }, async t => {
+  const [bob] = await meet()
   const page = await signedIn(t, `#person/${bob.userId}`)
   await button(page, 'Sign out everywhere').click()
   await button(page, 'No').click()
@@ -198,23 +215,63 @@ t.test('signing out takes a second click', { skip }, async t => {
   t.equal((await bob.app.send('GET /app/api/user')).status, 401)
 })
 
-t.test('the audit log has what the moderator did, and nothing of whom it was told by', { skip }, async t => {
-  const page = await signedIn(t, '#audit')
+t.test('the audit log has what a moderator did, and no words of anybody', { skip }, async t => {
+  const [ann] = await meet()
+  const page = await signedIn(t, `#person/${ann.userId}`)
+  await page.getByLabel('Reason').fill('spam')
+  await page.getByLabel('Note').fill('sells lamps')
+  await button(page, 'Suspend').click()
+  await page.getByText('is suspended: signed out').waitFor()
+  await page.getByRole('link', { name: 'Audit' }).click()
+  const row = page.getByRole('listitem').filter({ hasText: `id:${ann.userId}` })
+  t.match(await row.innerText(), /^Mara\s+suspend user\s+id:/)
+  t.same(await faultsOf(page), [])
+  t.notMatch(await page.locator('main').innerText(), /lamps|example\.org/)
+  await row.getByRole('link').click()
+  await headed(page, ann.name)
+})
+
+t.test('a call that failed says why, and how far its ring came', { skip }, async t => {
+  const [ann, bob] = await meet()
+  const { body } = await startCall(ann, [bob])
+  const page = await signedIn(t, '#calls')
+  await page.locator(`a[href="#call/${body.callId}"]`).click()
+  await headed(page, 'Call')
+  await page.getByText('no device reachable').waitFor({ state: 'detached' })
+  await bob.app.get(204, `POST /app/api/call/${body.callId}/decline`, {})
+  await page.goto(`${server.serverApi}/operator#person/${ann.userId}`)
+  await page.locator(`a[href="#call/${body.callId}"]`).click()
+  await page.reload()
+  await page.getByText(`${bob.name} declined.`, { exact: true }).waitFor()
+  const line = page.getByRole('region', { name: 'Time line' })
+  t.match(
+    await line.innerText(),
+    new RegExp(
+      `${ann.name}\\s+${bob.name}[^]*starts the call[^]*is invited by ${ann.name}[^]*declines[^]*over`,
+    ),
+  )
+  t.same(await faultsOf(page), [])
+  await page.goto(`${server.serverApi}/operator#calls/ended`)
+  await page.locator(`a[href="#call/${body.callId}"]`).waitFor()
+})
+
+t.test('a call is ended by a moderator, and by the record it was them', { skip }, async t => {
+  const [ann, bob] = await meet()
+  const { body } = await startCall(ann, [bob])
+  const page = await signedIn(t, `#call/${body.callId}`)
+  await button(page, 'End the call').click()
+  await button(page, 'Yes, end the call').click()
+  await page.getByText('A moderator or the backend ended it.').waitFor()
+  t.equal((await ann.app.send(`GET /app/api/call/${body.callId}`)).body.code, 'CALL_ENDED')
+  await page.getByRole('link', { name: 'Audit' }).click()
   await page
     .getByRole('listitem')
-    .filter({ hasText: /Mara\s+suspend user/ })
-    .first()
+    .filter({ hasText: `call:${body.callId}` })
     .waitFor()
-  t.same(await faultsOf(page), [])
-  t.notMatch(await page.locator('main').innerText(), /Three reports|example\.org/)
-  await page
-    .getByRole('link', { name: `id:${cat.userId}` })
-    .first()
-    .click()
-  await headed(page, 'Person 2')
 })
 
 t.test('a key opens the views that it has the scopes for', { skip }, async t => {
+  const [ann] = await meet()
   const page = await newTab(t)
   await signInAs(page, server, await newModerator(dataFolder, server, ['console', 'reports']))
   await headed(page, 'Reports')
@@ -240,19 +297,31 @@ t.test('the keyboard reaches everything, and the next view begins at its heading
   for (let presses = 0; presses < 4; presses++) await page.keyboard.press('Shift+Tab')
   await page.keyboard.press('Enter')
   await headed(page, 'People')
-  await page.waitForFunction(`${focused} === 'People'`)
-  t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
+  await page.locator('h1:focus', { hasText: 'People' }).waitFor()
 })
 
 t.test('no view is wider than a phone, in either scheme, and each is accessible', { skip }, async t => {
-  await report(ann, bob, { text: `${'long'.repeat(100)} ${'words '.repeat(60)}` })
+  const [ann, bob] = await meet()
+  const { body } = await startCall(ann, [bob])
+  const reportId = await report(ann, bob, { text: `${'long'.repeat(100)} ${'words '.repeat(60)}` })
+  const VIEWS = [
+    ...[
+      'reports',
+      `report/${reportId}`,
+      'people',
+      `person/${ann.userId}`,
+      'audit',
+      'calls',
+      `call/${body.callId}`,
+    ],
+  ]
   for (const colorScheme of ['dark', 'light'] as const) {
     const page = await newTab(t, PHONE)
     await page.emulateMedia({ colorScheme })
     await signInAs(page, server, key)
-    for (const place of ['reports', 'people', `person/${ann.userId}`, 'audit', 'calls']) {
+    for (const place of VIEWS) {
       await page.goto(`${server.serverApi}/operator#${place}`)
-      await page.waitForFunction(`!document.querySelector('[aria-busy=true]')`)
+      await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' })
       t.same(await widthsOf(page), [PHONE.width, PHONE.width], `${place}, ${colorScheme}`)
       t.same(await faultsOf(page), [], `${place}, ${colorScheme}`)
     }
