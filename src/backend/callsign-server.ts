@@ -22,6 +22,7 @@ export class CallsignServer {
   readonly users: Users
   readonly contacts: Contacts
   readonly circles: Circles
+  readonly calls: Calls
   readonly reports: Reports
   readonly #link: ServerLink
 
@@ -32,6 +33,7 @@ export class CallsignServer {
     this.users = new Users(link)
     this.contacts = new Contacts(link)
     this.circles = new Circles(link)
+    this.calls = new Calls(link)
     this.reports = new Reports(link)
   }
 
@@ -101,7 +103,7 @@ class Users {
     await this.#link.ask('POST users/{ref}/sign-out', { params: { ref: refText(ref) } })
   }
 
-  /** For your app, which signs in by it once, within a minute. Needs the scope `sign-in`. */
+  /** A token by which the app signs the user in, once, within a minute (`me.signInByToken`). Needs the scope `sign-in`. */
   signInToken(ref: UserRef): Reply<'POST users/{ref}/sign-in-token'> {
     return this.#link.ask('POST users/{ref}/sign-in-token', { params: { ref: refText(ref) } })
   }
@@ -166,6 +168,32 @@ class Circles {
 
   async delete(id: string): Promise<void> {
     await this.#link.ask('DELETE circles/{circleId}', { params: { circleId: id } })
+  }
+}
+
+/** Needs the scope `calls`. */
+class Calls {
+  readonly #link: ServerLink
+
+  constructor(link: ServerLink) {
+    this.#link = link
+  }
+
+  list(query: Query<'GET calls'> = {}) {
+    return pages(cursor => this.#link.ask('GET calls', { params: { ...query, cursor } }))
+  }
+
+  get(callId: string): Reply<'GET calls/{callId}'> {
+    return this.#link.ask('GET calls/{callId}', { params: { callId } })
+  }
+
+  async end(callId: string): Promise<void> {
+    await this.#link.ask('POST calls/{callId}/end', { params: { callId } })
+  }
+
+  /** Takes a user out of a call, which goes on for the others. */
+  async remove(callId: string, ref: UserRef): Promise<void> {
+    await this.#link.ask('POST calls/{callId}/remove', { params: { callId }, body: { ref: refText(ref) } })
   }
 }
 

@@ -108,4 +108,5 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   terminal: 'how a terminal shows the lines of one process',
   turn: 'talks to the relay',
   'user-tokens': 'its fourth story has fronts',
+  webhooks: 'webhooks leave from the writer',
 }

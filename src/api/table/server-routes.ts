@@ -179,7 +179,7 @@ class ServerRunner<Given extends ServerRouteDeps> {
   }
 }
 
-type CheckedMembers = Omit<ServerRequest<unknown, unknown>, 'audit' | 'commit'>
+type CheckedMembers = Omit<ServerRequest<unknown, unknown>, 'audit' | 'auditRow' | 'commit'>
 
 class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   readonly body: unknown
@@ -214,9 +214,15 @@ class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   }
 
   audit(change: Change, target: string): void {
-    const { keyId, person } = this.holder
-    const row = { keyId, ...(person !== undefined && { person }), operation: this.#operation, target }
-    this.#auditLog.add(change, { ...row, requestId: this.requestId })
+    this.#auditLog.add(change, this.auditRow(target))
+  }
+
+  get auditRow(): ServerRequest<unknown, unknown>['auditRow'] {
+    return target => {
+      const { keyId, person } = this.holder
+      const row = { keyId, ...(person !== undefined && { person }), operation: this.#operation, target }
+      return { ...row, requestId: this.requestId }
+    }
   }
 
   get commit(): ServerRequest<unknown, unknown>['commit'] {

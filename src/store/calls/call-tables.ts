@@ -22,6 +22,12 @@ export const CALLS_ENDED = rowTable('calls-ended', { call: ID }, sealed, {
   remedy: 'late requests about the call are refused for a day; there is nothing to do',
 })
 
+export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, oneOf(0), {
+  holds: 'nothing: its key says when a call ended',
+  relations: [{ in: 'calls-ended', under: key => key.subarray(TIME.bytes), what: () => 'its call' }],
+  remedy: 'the operator’s list misses a call for a day; there is nothing to do',
+})
+
 /** As it is stored: its people's ids packed, once for all rows of a call. */
 export type StoredHistoryRow = RowOf<typeof HISTORY_ROW>
 const HISTORY_ROW = object({

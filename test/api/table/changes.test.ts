@@ -80,6 +80,8 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
+  'operator-end': 'written',
+  'operator-remove': 'written',
 }
 const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
