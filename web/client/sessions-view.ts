@@ -70,7 +70,7 @@ function askerView(signIn: AskingSignIn, isAnswering: boolean, app: App): Templa
     </p></section>`
 }
 
-/** What a sign-in that waits has shown. */
+/** The proof that a waiting sign-in has given. */
 const PROOFS: Readonly<Record<AskingSignIn['method'], string>> = {
   email: 'the code that went to your email address',
   phone: 'the code that went to your phone',
