@@ -555,6 +555,63 @@ export interface FriendRequest {
   readonly expiresAt: string
 }
 
+export interface GetCallOfUsersReply {
+  readonly callId: string
+  readonly status: CallStatus
+  readonly isVideo: boolean
+  readonly initiatorId: string
+  readonly hostUserId: string
+  readonly createdAt: string
+  /** When the first callee joined. */
+  readonly startedAt?: string
+  readonly endedAt?: string
+  readonly endReason?: CallEndReason
+  readonly endedBy?: string
+  readonly participants: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    /** As it was when they were invited. */
+    readonly displayName: string
+    readonly state: ParticipantState
+    readonly isHost: boolean
+    readonly invitedBy: string
+    readonly invitedAt: string
+    readonly joinedAt?: string
+    readonly leftAt?: string
+    /** The device that is in the call, or was last. */
+    readonly deviceId?: string
+    /** Seconds in the call, up to when they last left. */
+    readonly talkedIn: number
+    /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+    readonly isWithheld: boolean
+  }[]
+  /** What happened, oldest first; of a long call the latest. */
+  readonly timeLine: readonly {
+    readonly at: string
+    /** Push taken: a push provider took the ring. Ringing: a device shows it. Unreachable: after 5 s no device has a socket or took a push. Moved: to another device of the user. Lost: no sign of life for 90 s. Media: the gateway’s room. */
+    readonly event:
+      | 'started'
+      | 'invited'
+      | 'push_taken'
+      | 'ringing'
+      | 'unreachable'
+      | 'joined'
+      | 'moved'
+      | 'left'
+      | 'lost'
+      | 'declined'
+      | 'busy'
+      | 'missed'
+      | 'removed'
+      | 'media_ready'
+      | 'media_lost'
+      | 'ended'
+    readonly userIds: readonly string[]
+    /** Of `invited`, `removed` and `ended`; without one, the operator or the server. */
+    readonly byUserId?: string
+  }[]
+}
+
 export interface GetReportReply {
   readonly reportId: string
   readonly state: 'open' | 'in-review' | 'resolved' | 'dismissed'
@@ -1093,63 +1150,6 @@ export interface PutUserRequest {
   readonly externalId?: string
 }
 
-export interface ReadCallReply {
-  readonly callId: string
-  readonly status: CallStatus
-  readonly isVideo: boolean
-  readonly initiatorId: string
-  readonly hostUserId: string
-  readonly createdAt: string
-  /** When the first callee joined. */
-  readonly startedAt?: string
-  readonly endedAt?: string
-  readonly endReason?: CallEndReason
-  readonly endedBy?: string
-  readonly participants: readonly {
-    readonly userId: string
-    readonly externalId?: string
-    /** As it was when they were invited. */
-    readonly displayName: string
-    readonly state: ParticipantState
-    readonly isHost: boolean
-    readonly invitedBy: string
-    readonly invitedAt: string
-    readonly joinedAt?: string
-    readonly leftAt?: string
-    /** The device that is in the call, or was last. */
-    readonly deviceId?: string
-    /** Seconds in the call, up to when they last left. */
-    readonly talkedIn: number
-    /** The invitation never reached them: they had blocked the inviter, or were suspended. */
-    readonly isWithheld: boolean
-  }[]
-  /** What happened, oldest first; of a long call the latest. */
-  readonly timeLine: readonly {
-    readonly at: string
-    /** Push taken: a push provider took the ring. Ringing: a device shows it. Unreachable: after 5 s no device has a socket or took a push. Moved: to another device of the user. Lost: no sign of life for 90 s. Media: the gateway’s room. */
-    readonly event:
-      | 'started'
-      | 'invited'
-      | 'push_taken'
-      | 'ringing'
-      | 'unreachable'
-      | 'joined'
-      | 'moved'
-      | 'left'
-      | 'lost'
-      | 'declined'
-      | 'busy'
-      | 'missed'
-      | 'removed'
-      | 'media_ready'
-      | 'media_lost'
-      | 'ended'
-    readonly userIds: readonly string[]
-    /** Of `invited`, `removed` and `ended`; without one, the operator or the server. */
-    readonly byUserId?: string
-  }[]
-}
-
 export interface RemoveUserFromCallRequest {
   /** `id:<userId>`, or `ext:` and your own id for the user. */
   readonly ref: string
@@ -1456,7 +1456,7 @@ export interface Operations {
   'GET calls/{callId}': {
     readonly params: { readonly callId: string }
     readonly body: undefined
-    readonly reply: ReadCallReply
+    readonly reply: GetCallOfUsersReply
   }
   /** Ends a call for everybody, with the reason `operator`; no error where it is over. */
   'POST calls/{callId}/end': {
@@ -1648,7 +1648,7 @@ export interface Operations {
     readonly body: CreateWebhookRequest
     readonly reply: CreateWebhookReply
   }
-  /** All endpoints of webhooks, that of the settings among them. */
+  /** All endpoints of webhooks, also the one in the settings. */
   'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
   /** Deletes an endpoint of webhooks with all that waits for it. */
   'DELETE webhooks/{webhookId}': {

@@ -22,7 +22,7 @@ function verified(secret: string, { body, headers }: ReceivedSms) {
   }
 }
 
-t.test('what two people do is told to the endpoint of the settings, in order', async t => {
+t.test('the endpoint of the settings hears of two people, in order', async t => {
   const receiver = await startReceiver(t)
   const server = await startServer({
     dataFolder: join(t.testdir(), 'data'),

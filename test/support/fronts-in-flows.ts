@@ -104,6 +104,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'stop-stages': 'its second story has fronts',
   'stomp-slow':
     'measures the memory of one process, and how soon a topic of the development surface tells its sender',
+  suspension: 'starts its servers with fronts already',
   tampering: STORE,
   terminal: 'how a terminal shows the lines of one process',
   turn: 'talks to the relay',

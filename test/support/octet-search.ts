@@ -33,11 +33,16 @@ export class OctetSearch {
   }
 }
 
+/** Each pattern once. */
 function formsOf(text: string): (readonly [form: string, pattern: Buffer])[] {
+  const byPattern = new Map(allFormsOf(text).map(([form, pattern]) => [pattern.toString('latin1'), form]))
+  return Array.from(byPattern, ([pattern, form]) => [form, Buffer.from(pattern, 'latin1')])
+}
+
+function allFormsOf(text: string): (readonly [form: string, pattern: Buffer])[] {
   const octets = Buffer.from(text)
   const utf16 = Buffer.from(text, 'utf16le')
   return [
-    ['plain', octets],
     ['plain, small', Buffer.from(text.toLowerCase())],
     ['hex', Buffer.from(octets.toString('hex'))],
     ['HEX', Buffer.from(octets.toString('hex').toUpperCase())],
@@ -48,6 +53,8 @@ function formsOf(text: string): (readonly [form: string, pattern: Buffer])[] {
       const [usual, url] = [base64Of(octets, before), base64Of(octets, before, 'base64url')]
       return [[`base64 behind ${before}`, usual] as const, [`base64url behind ${before}`, url] as const]
     }),
+    // The last of the same patterns gives the name.
+    ['plain', octets],
   ]
 }
 

@@ -6,7 +6,7 @@ import { isOver, keptSession } from './session.ts'
 import { whole } from './whole.ts'
 
 const root = document.querySelector('main')!
-const facts = JSON.parse(root.dataset['facts'] ?? '{}') as LogFacts
+const facts = JSON.parse(root.getAttribute('data-facts') ?? '{}') as LogFacts
 root.replaceChildren()
 
 let isDue = false

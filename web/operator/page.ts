@@ -47,7 +47,7 @@ export class Page {
   }
 
   may(scope: string): boolean {
-    return this.session?.scopes.includes(scope) ?? false
+    return this.session?.scopes.some(each => each === scope) ?? false
   }
 
   change(act: () => void): void {

@@ -34,7 +34,7 @@ export interface CallStoreDeps extends StoreDeps {
   readonly history: Pick<CallHistoryStore, 'put'>
   readonly idempotency: Pick<IdempotencyStore, 'keep'>
   readonly auditLog: Pick<AuditLog, 'add'>
-  /** Left out where nothing is told. */
+  /** Without it, no event is written. */
   readonly webhooks?: Pick<Webhooks, 'add'>
 }
 
