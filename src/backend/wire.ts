@@ -1648,7 +1648,7 @@ export interface Operations {
     readonly body: CreateWebhookRequest
     readonly reply: CreateWebhookReply
   }
-  /** All endpoints of webhooks, that of the settings among them. */
+  /** All endpoints of webhooks, also the one in the settings. */
   'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
   /** Deletes an endpoint of webhooks with all that waits for it. */
   'DELETE webhooks/{webhookId}': {

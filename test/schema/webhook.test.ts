@@ -99,7 +99,7 @@ t.test('every event is written as its schema says, with ids as texts', async t =
 })
 
 t.test(
-  'the users of an event are all that its body names; a pair has one subject, whoever is first',
+  'the users of an event are all that its body names; a pair has one subject in either order',
   async t => {
     for (const [event, data] of Object.values(EVENTS)) {
       const named = new Set(JSON.stringify(data).match(/(?<="userId":")\d+/g))

@@ -11,18 +11,18 @@ export function auditView(page: Page): TemplateResult {
   return html`<section><header><h1 tabindex="-1">Audit</h1>
       <button type="button" class="small" @click=${() => page.refresh()}>Look again</button></header>
     <p class="soft">Each change by a server key, a moderator or the operator’s command, newest first.</p>
-    ${listed(page, 'GET audit', {}, rows => table(page, rows))}</section>`
+    ${listed(page, 'GET audit', {}, rows => rowList(page, rows))}</section>`
 }
 
-function table(page: Page, rows: readonly Row[]): Content {
+function rowList(page: Page, rows: readonly Row[]): Content {
   if (rows.length === 0) return html`<p class="soft">Nothing was changed yet.</p>`
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Audit rows"><table class="audit">
-    <thead><tr><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">To</th></tr></thead>
-    <tbody>${rows.map(
-      ({ at, person, keyId, operation, target }) => html`<tr><td>${whenOf(at)}</td>
-        <td>${person ?? html`<span class="mono">${keyId}</span>`}</td><td>${wordsOf(operation)}</td>
-        <td class="mono">${linked(page, target)}</td></tr>`,
-    )}</tbody></table></div>`
+  return html`<ol class="rows">${rows.map(
+    ({ at, person, keyId, operation, target }) => html`<li class="row">
+      <span class="what">${person ?? html`<span class="mono">${keyId}</span>`}</span>
+      <span>${wordsOf(operation)}</span>
+      <span class="mono">${linked(page, target)}</span>
+      <span class="soft">${whenOf(at)}</span></li>`,
+  )}</ol>`
 }
 
 /** `changeReport`: change report. */

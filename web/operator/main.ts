@@ -3,10 +3,10 @@
 import { render } from 'lit-html'
 import { type LogFacts, Page, type Place } from './page.ts'
 import { isOver, keptSession } from './session.ts'
-import { whole } from './whole.ts'
+import { titleOf, whole } from './whole.ts'
 
 const root = document.querySelector('main')!
-const facts = JSON.parse(root.dataset['facts'] ?? '{}') as LogFacts
+const facts = JSON.parse(root.getAttribute('data-facts') ?? '{}') as LogFacts
 root.replaceChildren()
 
 let isDue = false
@@ -19,6 +19,7 @@ function draw(): void {
   requestAnimationFrame(() => {
     isDue = false
     render(whole(page), root)
+    document.title = titleOf(page)
   })
 }
 

@@ -37,7 +37,7 @@ export interface ServerApiDeps extends ApiDeps {
   readonly operateRoom: OperateRoom
 }
 
-/** What leaves the process for endpoints of webhooks. */
+/** Requests to endpoints of webhooks, and their addresses and secrets. */
 export interface WebhookPosts {
   /** What is wrong with an address; undefined for one that events may be sent to. */
   readonly faultOf: (url: string) => string | undefined

@@ -167,6 +167,7 @@ t.test('an operator ends a call: its people hear it, and the audit log has it on
     [['call_ended operator'], ['call_ended operator'], ['call_cancelled']],
   )
   t.same(shortOf(await end(callId)), [204], 'again')
+  t.same(shortOf(await end(callId, { 'idempotency-key': 'once-more-with-a-key' })), [204])
   t.same(await audit(), [`endCallOfUsers call:${callId}`])
   t.same(shortOf(await post(bob, `${callId}/rejoin`)), [410, 'CALL_ENDED'])
 })

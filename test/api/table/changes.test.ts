@@ -726,6 +726,23 @@ t.test('the server API: signing in a user that it has made, and suspending one',
   await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
 })
 
+t.test('the server API: contacts, circles and calls', async () => {
+  const [tom, uma, vic] = [await newPhone('tom'), await newPhone('uma'), await newPhone('vic')]
+  const [a, b] = [`id:${tom.userId}`, `id:${uma.userId}`]
+  await askServer('linkContacts', { body: { a, b } })
+  await askServer('unlinkContacts', { query: `?a=${a}&b=${b}` })
+  for (const { userId } of [tom, uma, vic])
+    await askServer('addCircleMember', { params: ['team', `id:${userId}`] })
+  await askServer('listCircleMembers', { params: ['team'] })
+  const callId = await startCall(tom, uma, vic)
+  await askServer('listCalls')
+  await askServer('removeUserFromCall', { params: [callId], body: { ref: `id:${vic.userId}` } })
+  await askServer('getCallOfUsers', { params: [callId] })
+  await askServer('endCallOfUsers', { params: [callId] })
+  await askServer('removeCircleMember', { params: ['team', `id:${vic.userId}`] })
+  await askServer('endCircle', { params: ['team'] })
+})
+
 t.test('the server API: an export', async () => {
   const { userId } = await signIn('ned@example.org')
   await askServer('exportUserByRef', { params: [`id:${userId}`] })
@@ -736,21 +753,24 @@ t.test('the server API: webhooks', async t => {
   await askServer('testWebhook', { params: [webhookId] })
   const { id: other } = await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })
   webhookOutcome = { kind: 'retry', reason: 'http-500' }
-  await newPhone('pat')
+  await newPhone('wes')
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('quin')
+  await newPhone('wyn')
   await askServer('deleteWebhook', { params: [other] })
   const { items } = await askServer('listDeadWebhooks', { params: [webhookId] })
   t.ok(items.length > 2)
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: { from: items[0].seq } })
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('rae')
+  await newPhone('wil')
   webhookOutcome = { kind: 'gone' }
-  await newPhone('sam')
+  await newPhone('wim')
   t.same((await askServer('listWebhooks')).items[0].state, 'gone')
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: {} })
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('wes-again')
+  webhookOutcome = { kind: 'sent' }
 })
 
 t.test('endings', async () => {

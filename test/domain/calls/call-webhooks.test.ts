@@ -1,4 +1,4 @@
-/** What the operator's services hear of a call, from its start to its end. */
+/** Events of a call, from its start to its end. */
 
 import t from 'tap'
 import type { CallAccepted } from '../../../src/domain/calls/call-command.ts'
@@ -48,7 +48,7 @@ t.test('one who leaves and comes back has answered once', async t => {
   t.same(told(calls.run({ kind: 'rejoin', by: deviceOf(2) })), [])
 })
 
-t.test('a call that nobody answers is missed by each who was called, and then over', async t => {
+t.test('an unanswered call is missed by each who was called, and then over', async t => {
   const calls = new CallDriver()
   calls.start([2, 3])
   const events = told(calls.wait(70_000))
@@ -80,7 +80,7 @@ t.test('who is busy, or whose invitation the host takes back, has missed it', as
   t.same(told(calls.run({ kind: 'remove', by: deviceOf(1), userId: deviceOf(2).userId })), [])
 })
 
-t.test('of one who has blocked the caller nothing is told as missed', async t => {
+t.test('one who has blocked the caller has missed no call', async t => {
   const calls = new CallDriver()
   const facts = calls.facts([2])
   const callees = facts.callees.map(callee => ({ ...callee, isWithheld: true }))
