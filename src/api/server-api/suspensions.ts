@@ -8,7 +8,6 @@ import { invalidMember } from '../../schema/check.ts'
 import { SuspendRequest, SuspensionView } from '../../schema/suspension.ts'
 import { optionalTimeText, timeText } from '../../schema/time.ts'
 import type { Change } from '../../store/engine/store.ts'
-import { tellSignedOut } from '../devices/device-removal.ts'
 import { type ServerOperation, serverOperation, serverOperationWithBody } from '../table/server-operation.ts'
 import type { ServerApiDeps } from './deps.ts'
 
@@ -79,7 +78,6 @@ function suspend(change: Change, deps: Deps, userId: UserId, asked: Omit<Suspens
   if (open.length > 0) notices.tell(change, userId, { kind: 'session_revoked', reason: SUSPENDED })
   for (const { deviceId } of devices.activeDevicesOf(change, userId))
     devices.forgetPush(change, userId, deviceId)
-  tellSignedOut(change, deps, userId)
   return suspension
 }
 
