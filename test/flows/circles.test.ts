@@ -7,7 +7,7 @@ import { openServer } from '../support/open-server.ts'
 import { newServerKey } from '../support/server-keys.ts'
 import { newPerson, until } from '../support/whole-apps.ts'
 
-/** A server, three people who know nobody, and its backend. */
+/** A server, three people without contacts, and its backend. */
 async function setUp(t: Test, settings: Readonly<Record<string, string>> = {}) {
   const dataFolder = join(t.testdir({ data: {} }), 'data')
   const server = await openServer({ dataFolder, environment: { ...settingsFor(3), ...settings } })
@@ -73,7 +73,7 @@ for (const fronts of ['0', '2']) {
   })
 }
 
-t.test('where a backend makes contacts, an app asks nobody and hears of those that it gets', async t => {
+t.test('where a backend makes contacts, an app sends no requests and hears of new contacts', async t => {
   const { server, ann, bob, ask } = await setUp(t, { CALLSIGN_CONTACTS: 'server' })
   const meta = await (await fetch(`${server.http}/app/api/meta`)).json()
   t.match(meta, { features: { contacts: 'server' } })

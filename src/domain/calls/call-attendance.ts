@@ -176,7 +176,7 @@ export function endedByOperator(call: Call, nowMs: number): Call {
   return ended(call, { status, endReason: 'operator' }, nowMs)
 }
 
-/** Removes a participant at the operator's request. A call in which there is nobody left to talk to ends by it. */
+/** Removes a participant at the operator's request. A call that leaves one person alone ends by it. */
 export function removedByOperator(
   call: Call,
   { userId, nowMs }: Extract<OperatorCommand, { kind: 'operator-remove' }>,
