@@ -13,7 +13,7 @@
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
-import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
+import type { CallReply, CallRequest, OperatorRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { LogHead } from '../src/log/checkpoint.ts'
@@ -23,6 +23,7 @@ import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
 import type { SentItems, SettledOffsets } from '../src/store/messages/inbox-writes.ts'
 import type { WaitingMessage } from '../src/store/messages/outbox-queue.ts'
+import type { AuditRow } from '../src/store/operators/operator-tables.ts'
 import type { TakenWebhook } from '../src/store/operators/webhook-queue.ts'
 import type { Died } from '../src/store/operators/webhook-store.ts'
 import type { IdempotentRequest } from '../src/store/tables/idempotency-store.ts'
@@ -35,6 +36,7 @@ import type { Unread } from './stomp-connection/unread.ts'
 
 export type CallRoomMessage =
   | CallCommandMessage
+  | CallOperatorMessage
   /** The timer's time has come. */
   | { readonly kind: 'deadline' }
   /** Some callee may have been out of reach for long enough to say so. */
@@ -77,6 +79,17 @@ export interface CallCommandMessage {
   readonly idempotent?: IdempotentRequest | undefined
   /** Absent when the sender reports a fact: a device came, went or was removed. */
   readonly reply?: Reply<CallReply>
+}
+
+/** The operator ends the call, or takes a user out of it. */
+export interface CallOperatorMessage {
+  readonly kind: 'operator'
+  readonly command: OperatorRequest
+  /** Written with what the command changes. */
+  readonly audit: AuditRow
+  /** As of `command`. */
+  readonly idempotent?: IdempotentRequest | undefined
+  readonly reply: Reply<CallReply>
 }
 
 /** A device wants the call's live events. The room tells `subscriber` `topic-joined` with the tag, then replies. */

@@ -1,5 +1,5 @@
 /**
- * Sends what waits for one endpoint of webhooks, some at a time, so that an endpoint that is slow or down holds up no other. The
+ * Sends the waiting events of one endpoint of webhooks, some at a time, so that an endpoint that is slow or down holds up no other. The
  * mailbox carries wake-ups and outcomes only.
  *
  * An event leaves the store when its outcome is known: after a crash before that it is sent again, under the same id. While the
@@ -33,7 +33,7 @@ export interface WebhookSending {
   readonly onNotWritten: (error: unknown) => void
 }
 
-/** The id of an actor is that of its endpoint, decimal. */
+/** An actor has its endpoint's id, in decimal. */
 export function webhookKind(sending: WebhookSending): ActorKind<WebhookCommand> {
   return {
     kind: 'webhook',
@@ -55,7 +55,7 @@ class WebhookSender implements Actor<WebhookCommand> {
   #isPurging = false
   /** It has said so, and the store does not know it yet. */
   #isGone = false
-  /** Of tries, since the last success. */
+  /** Failed tries since the last success. */
   #failures = 0
   /** While the endpoint is down: when it is probed next. */
   #probeAtMs = 0

@@ -22,6 +22,16 @@ ${LINK_USAGE}
 Exit code: 0 done, 1 a test that the endpoint did not take, 2 not done.
 `
 
+const ACTS: Readonly<Record<string, (ask: AskServer, flags: Flags) => Promise<number>>> = {
+  create,
+  list,
+  test,
+  dead,
+  retry,
+  rotate,
+  delete: remove,
+}
+
 await runCommand({
   name: 'webhook',
   usage: USAGE,
@@ -100,14 +110,4 @@ function print({ items }: Readonly<Record<string, unknown>>): number {
 
 function say(sentence: string): void {
   process.stderr.write(`webhook: ${sentence}\n`)
-}
-
-const ACTS: Readonly<Record<string, (ask: AskServer, flags: Flags) => Promise<number>>> = {
-  create,
-  list,
-  test,
-  dead,
-  retry,
-  rotate,
-  delete: remove,
 }

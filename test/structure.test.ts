@@ -57,7 +57,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/runtime:types',
     'src/transport:types',
   ],
-  web: ['src/app', 'src/client', 'src/log', 'src/operations:types'],
+  web: ['src/app', 'src/backend', 'src/client', 'src/log', 'src/operations:types'],
   actors: [
     'src/transport/connection.ts:types',
     'src/transport/route.ts:types',

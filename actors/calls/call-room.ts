@@ -28,10 +28,8 @@ import {
   type CallOccurrence,
   type CallRefused,
   type CallReply,
-  type CallRequest,
   type ChangedCall,
   type DeviceCommand,
-  NO_FACTS,
   refused,
 } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs, recover } from '../../src/domain/calls/call-deadline.ts'
@@ -39,16 +37,18 @@ import { decide, refusalOfWatcher } from '../../src/domain/calls/call-decision.t
 import { effectsOf } from '../../src/domain/calls/call-effect.ts'
 
 import { ended } from '../../src/domain/calls/call-settlement.ts'
+import { timed, withMoment } from '../../src/domain/calls/call-time-line.ts'
 import type { LiveCalls } from '../../src/domain/calls/live-calls.ts'
 import type { Presence } from '../../src/domain/devices/presence.ts'
-import { type CallId, parseUint64 } from '../../src/domain/ids.ts'
+import { type CallId, parseUint64, type UserId } from '../../src/domain/ids.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
 import type { IdForm } from '../../src/schema/json.ts'
 import type { CallFactsReader } from '../../src/store/calls/call-facts.ts'
-import type { CallStore, KeptReply } from '../../src/store/calls/call-store.ts'
+import type { CallStore, WrittenBeside } from '../../src/store/calls/call-store.ts'
 import type {
   CallCommandMessage,
+  CallOperatorMessage,
   CallRoomMessage,
   CallSubscribeMessage,
   MediaRoomMessage,
@@ -61,10 +61,10 @@ import { UnreachedCallees } from './unreached-callees.ts'
 export interface CallRoomDeps extends CallRates {
   readonly store: Pick<CallStore, 'open' | 'apply' | 'confirm'>
   readonly index: Pick<LiveCalls, 'put' | 'forget'>
-  readonly facts: Pick<CallFactsReader, 'read'>
+  readonly facts: Pick<CallFactsReader, 'read' | 'readForOperator'>
   readonly presence: Presence
   /** The HTTP reply to a command, as text, to be kept. */
-  readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
+  readonly keptReply: (kind: CallCommand['kind'], reply: CallReply) => string
   /** 22 base64url characters, of no other event. */
   readonly newEventId: () => string
   readonly idsAs: IdForm
@@ -89,18 +89,6 @@ export function callRoomKind(deps: CallRoomDeps): ActorKind<CallRoomMessage> {
     idleMs: IDLE_MS,
     create: (id, context) => new CallRoom(deps, context, callIdOf(id), lives),
     onGivenUp: id => endGivenUp(deps, callIdOf(id), lives),
-  }
-}
-
-/** Has the rooms of all live calls set their timers, as the process starts. */
-export function resumeCalls(
-  calls: Iterable<Call>,
-  index: Pick<LiveCalls, 'put'>,
-  roomOf: (id: string) => Ref<CallRoomMessage>,
-): void {
-  for (const call of calls) {
-    index.put(call)
-    roomOf(String(call.callId)).tellControl({ kind: 'deadline' })
   }
 }
 
@@ -162,12 +150,14 @@ class CallRoom implements Actor<CallRoomMessage> {
     switch (message.kind) {
       case 'command':
         return this.#onCommand(message)
+      case 'operator':
+        return this.#onOperator(message)
       case 'deadline':
         return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
       case 'unreached-due':
         return this.#onUnreachedDue()
       case 'ring-taken':
-        return this.#life.unreached.noteReached(message.userId)
+        return this.#onRingTaken(message.userId)
       case 'inviter-blocked':
       case 'account-ended':
       case 'account-suspended':
@@ -199,8 +189,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (tooOften !== undefined) return this.#refuse(tooOften, reply)
     if (command.kind === 'device-online') this.#life.unreached.noteReached(command.by.userId)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
-    const facts = WITH_FACTS.has(command.kind) ? this.#deps.facts.read(command, this.#callId) : NO_FACTS
-    const decision = decide(this.#call, timed, facts)
+    const decision = decide(this.#call, timed, this.#deps.facts.read(command, this.#callId))
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
     const refusal = this.#refusalOfEnding(decision) ?? countRings(this.#deps, this.#call, decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
@@ -211,14 +200,33 @@ class CallRoom implements Actor<CallRoomMessage> {
         this.#media ? asAdmitted(decision, command.by) : decision.reply,
       ),
     }
-    this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
+    this.#carryOut(this.#withSocket(decision, timed), timed, reply, { kept })
+  }
+
+  #onOperator({ command, audit, idempotent, reply }: CallOperatorMessage): void {
+    const timed = { ...command, nowMs: this.#nowMs() }
+    const decision = decide(this.#call, timed, this.#deps.facts.readForOperator())
+    if (decision.kind === 'refused') return this.#refuse(decision, reply)
+    const kept = idempotent && {
+      request: idempotent,
+      reply: this.#deps.keptReply(command.kind, decision.reply),
+    }
+    const isChanged = decision.call !== this.#call
+    this.#carryOut(decision, timed, reply, { kept, audit: isChanged ? audit : undefined })
+  }
+
+  /** Nothing is written for it: the time line has it once something else is. */
+  #onRingTaken(userId: UserId): void {
+    this.#life.unreached.noteReached(userId)
+    if (this.#call !== undefined && !isOver(this.#call))
+      this.#call = withMoment(this.#call, 'push_taken', [userId], this.#nowMs())
   }
 
   #onOccurrence(occurrence: CallOccurrence): void {
     if (this.#call === undefined) return this.#context.stop()
     const decision = decide(this.#call, occurrence)
     assert(decision.kind === 'accepted', 'only requests are refused')
-    this.#carryOut(decision, occurrence, undefined, undefined)
+    this.#carryOut(decision, occurrence, undefined, {})
   }
 
   /** Tells those in the call. It changes nothing, so nothing is written. */
@@ -227,7 +235,9 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (call === undefined) return this.#context.stop()
     const nowMs = this.#nowMs()
     const { callId, version } = call
-    const effects = this.#life.unreached.takeDue(call, nowMs).map(userId => {
+    const userIds = this.#life.unreached.takeDue(call, nowMs)
+    this.#call = withMoment(call, 'unreachable', userIds, nowMs)
+    const effects = userIds.map(userId => {
       const event = { kind: 'participant_unreachable' as const, callId, version, userId }
       return { kind: 'topic' as const, event }
     })
@@ -246,7 +256,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     { call, effects, reply: answer, ended: other }: CallAccepted,
     command: CallCommand,
     reply: Reply<CallReply> | undefined,
-    kept: KeptReply | undefined,
+    beside: WrittenBeside,
   ): void {
     const before = this.#call
     this.#call = call
@@ -257,10 +267,10 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#life.unreached.noteRung(before, call)
     this.#setUnreachedTimer()
     const isChanged = call.version !== before?.version || (call !== before && !isHint(command))
-    const isWritten = kept !== undefined || isChanged
+    const isWritten = beside.kept !== undefined || isChanged
     // A decision without a write waits for earlier writes, too: it may report their outcome.
     const durable = isWritten
-      ? this.#deps.store.apply({ call, effects, ended: other }, command.nowMs, kept)
+      ? this.#deps.store.apply({ call, effects, ended: other }, command.nowMs, beside)
       : NOTHING_TO_WRITE
     if (other !== undefined) this.#roomOf(other)?.endBeside(other, command.nowMs, durable)
     this.#context.commit(durable, () => {
@@ -405,7 +415,8 @@ function endGivenUp(deps: CallRoomDeps, callId: CallId, lives: Map<CallId, CallL
   deps.index.forget(callId)
   if (call === undefined || isOver(call) || life === undefined) return
   const nowMs = Math.floor(life.clockOffsetMs + deps.monotonicMs())
-  const over = ended(nextVersionOf(call), { status: 'failed', endReason: 'internal' }, nowMs)
+  const failed = ended(nextVersionOf(call), { status: 'failed', endReason: 'internal' }, nowMs)
+  const over = timed(call, failed, nowMs)
   const effects = effectsOf(call, over, undefined, nowMs)
   // If that fails, too, the call is found live at the next start.
   deps.store.apply({ call: over, effects }, nowMs).catch(() => undefined)
@@ -428,15 +439,6 @@ function callIdOf(id: string): CallId {
 
 const TIMER = 'deadline'
 const UNREACHED_TIMER = 'unreached'
-/** Commands whose decision needs facts outside the call. */
-const WITH_FACTS: ReadonlySet<CallRequest['kind']> = new Set([
-  'start',
-  'invite',
-  'join',
-  'remove',
-  'request-rejoin',
-  'rejoin',
-])
 const ENDING = refused('OVERLOADED', 'a call of theirs to you is just ending')
 const NOTHING_TO_WRITE = Promise.resolve()
 /** As many as a call's people send in a second; further callers must come back later. */

@@ -1,6 +1,7 @@
 /** One user of a calling app on one device: sign-in, contacts, devices and calls. */
 
 import { fullJitterMs } from '../back-off.ts'
+import { type Active, endingBy, saysSuspended } from './active.ts'
 import type { Call, CallPerson } from './calls/call.ts'
 import { Calls, readKept, type StartOptions } from './calls/calls.ts'
 import { KeyExchange } from './calls/key-exchange.ts'
@@ -30,19 +31,6 @@ import { type Confirm, isSignedInBy, keepAddress } from './session/sign-in.ts'
 import { type ProofNeeded, StepUp } from './session/step-up.ts'
 import { UserTokens } from './session/user-tokens.ts'
 import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
-
-/** The parts of one signed-in user. */
-interface Active {
-  readonly device: RegisteredDevice
-  readonly account: Account
-  readonly connection: Connection
-  readonly calls: Calls
-  readonly contacts: Contacts
-  readonly names: Names
-  readonly devices: Devices
-  readonly sessions: Sessions
-  readonly userTokens: UserTokens
-}
 
 export class Callsign extends Emitter<CallsignEvents> {
   readonly #options: CallsignOptions
@@ -178,6 +166,14 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#signInBy('passkey', session => signInByPasskey(session, this.#options.passkeys))
   }
 
+  /**
+   * Signs in by a token that the app's own backend got from the server: each is good once, for a minute. Rejects with
+   * `ALREADY_SIGNED_IN` where there is a session, which `resume` goes on with. May wait as `signIn` does.
+   */
+  signInByToken(token: string): Promise<User> {
+    return this.#signInBy(token, session => this.#codeSignIn(session).signInByToken(token))
+  }
+
   /** Makes a passkey of this device, or of the person's password manager, a login method; `label` is what they call it. */
   async addPasskey({ label }: { readonly label?: string } = {}): Promise<LoginMethod> {
     return addPasskey(await this.#openSession(), this.#options.passkeys, label)
@@ -267,7 +263,9 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { storage } = this.#options
     this.#session ??= Session.open(this.#server, storage)
       .then(session => {
-        session.onOver(error => void this.#end().then(() => this.emit('signed-out', error)))
+        session.onOver(
+          error => void this.#end(endingBy(error.members.reason)).then(() => this.emit('signed-out', error)),
+        )
         const ask = (proof: ProofNeeded) => this.emit('proof-needed', proof, proof.refuse)
         session.proveBy(new StepUp(session, this.#keysOf, this.#options.passkeys, ask))
         return session
@@ -419,6 +417,8 @@ export class Callsign extends Emitter<CallsignEvents> {
     names.onEvent(event)
     this.#profile.onEvent(event)
     try {
+      // Before the connection ends, which says no more than that the session is over.
+      if (saysSuspended(event)) calls.closeAll('suspended')
       await calls.onMessage(event)
       await devices.onMessage(event)
     } finally {
@@ -427,12 +427,12 @@ export class Callsign extends Emitter<CallsignEvents> {
     }
   }
 
-  async #end(): Promise<void> {
+  async #end(ending: ReturnType<typeof endingBy> = 'left'): Promise<void> {
     const active = this.#active
     this.#active = undefined
     this.#beginning = undefined
     this.#profile = new Profile()
-    active?.calls.closeAll('left')
+    active?.calls.closeAll(ending)
     await active?.connection.disconnect()
     this.#changed()
   }

@@ -734,7 +734,8 @@ export interface ExportUserReply {
     readonly id: string
     /** Twenty digits, which the screen that waits shows, too. */
     readonly signInCode: string
-    readonly method: 'email' | 'phone'
+    /** Whose code was right; `server`: a token of the operator’s backend. */
+    readonly method: 'email' | 'phone' | 'server'
     /** As the client that waits calls itself. */
     readonly userAgent: string
     /** Of where it came from, such as `203.0.113.0/24` */
@@ -1118,7 +1119,8 @@ export interface ListWaitingSignInsReply {
     readonly id: string
     /** Twenty digits, which the screen that waits shows, too. */
     readonly signInCode: string
-    readonly method: 'email' | 'phone'
+    /** Whose code was right; `server`: a token of the operator’s backend. */
+    readonly method: 'email' | 'phone' | 'server'
     /** As the client that waits calls itself. */
     readonly userAgent: string
     /** Of where it came from, such as `203.0.113.0/24` */
@@ -1207,7 +1209,7 @@ export interface LoginPasskeyRequest {
 export type LoginReply = LoginChallenge | SignedIn
 
 export interface LoginRequest {
-  /** `false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove. */
+  /** `false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove, or your backend has, which its sign-in token must. */
   readonly verified?: boolean
   /** Email address. */
   readonly email?: string
@@ -1229,6 +1231,15 @@ export interface LoginRequest {
   readonly nonce?: string
   /** Beside a token of Apple. */
   readonly authorizationCode?: string
+  /** What your backend got by `POST users/{ref}/sign-in-token` of the server API. */
+  readonly signInToken?: string
+  /** Beside `signInToken`, as in `verify-login` */
+  readonly device?: {
+    readonly userId: string
+    readonly deviceId: string
+    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId`, or the first 16 of the SHA-256 of `signInToken` */
+    readonly signature: string
+  }
   /** The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent and tried beyond the limits that strangers use up. It is not used up by this and opens nothing. */
   readonly refreshToken?: string
   /** What the platform or a captcha says of the app or its user, for the operator’s login check: passed on as it is, and not kept. */
@@ -2010,7 +2021,8 @@ export interface SignInWaitingEvent {
   readonly id: string
   /** Twenty digits, which the screen that waits shows, too. */
   readonly signInCode: string
-  readonly method: 'email' | 'phone'
+  /** Whose code was right; `server`: a token of the operator’s backend. */
+  readonly method: 'email' | 'phone' | 'server'
   readonly userAgent: string
   /** Of where it came from, such as `203.0.113.0/24` */
   readonly network?: string
@@ -2156,7 +2168,7 @@ export interface VerifyLoginRequest {
   readonly device?: {
     readonly userId: string
     readonly deviceId: string
-    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId` */
+    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId`, or the first 16 of the SHA-256 of `signInToken` */
     readonly signature: string
   }
   /** Beside `device`: its account has lost its last login method, and this address becomes the next one. */
@@ -2188,7 +2200,7 @@ export interface VerifyRequest {
   readonly device?: {
     readonly userId: string
     readonly deviceId: string
-    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId` */
+    /** Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and the 16 octets of `challengeId`, or the first 16 of the SHA-256 of `signInToken` */
     readonly signature: string
   }
   /** Beside `device`: its account has lost its last login method, and this address becomes the next one. */
@@ -2461,7 +2473,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
-  /** Signs in or up: sends a code to an address, or takes the ID token of a provider. */
+  /** Signs in or up: sends a code to an address, or takes a token of a provider or of your backend. */
   'POST login': { readonly params: object; readonly body: LoginRequest; readonly reply: LoginReply }
   /** Signs in by a passkey. */
   'POST login/passkey': {

@@ -306,6 +306,14 @@ export interface CreateServerKeyRequest {
   readonly expiresAt?: string
 }
 
+export interface CreateSignInTokenReply {
+  /** For the app, which signs in by it once: `login` with `verified: true` and `signInToken` */
+  readonly token: string
+  /** Seconds. */
+  readonly expiresIn: number
+  readonly userId: string
+}
+
 export interface CreateWebhookReply {
   /** `settings` for the one of CALLSIGN_WEBHOOK_URL. */
   readonly id: string
@@ -487,7 +495,8 @@ export interface ExportUserByRefReply {
     readonly id: string
     /** Twenty digits, which the screen that waits shows, too. */
     readonly signInCode: string
-    readonly method: 'email' | 'phone'
+    /** Whose code was right; `server`: a token of the operator’s backend. */
+    readonly method: 'email' | 'phone' | 'server'
     /** As the client that waits calls itself. */
     readonly userAgent: string
     /** Of where it came from, such as `203.0.113.0/24` */
@@ -544,6 +553,63 @@ export interface FriendRequest {
   readonly message?: string
   readonly createdAt: string
   readonly expiresAt: string
+}
+
+export interface GetCallOfUsersReply {
+  readonly callId: string
+  readonly status: CallStatus
+  readonly isVideo: boolean
+  readonly initiatorId: string
+  readonly hostUserId: string
+  readonly createdAt: string
+  /** When the first callee joined. */
+  readonly startedAt?: string
+  readonly endedAt?: string
+  readonly endReason?: CallEndReason
+  readonly endedBy?: string
+  readonly participants: readonly {
+    readonly userId: string
+    readonly externalId?: string
+    /** As it was when they were invited. */
+    readonly displayName: string
+    readonly state: ParticipantState
+    readonly isHost: boolean
+    readonly invitedBy: string
+    readonly invitedAt: string
+    readonly joinedAt?: string
+    readonly leftAt?: string
+    /** The device that is in the call, or was last. */
+    readonly deviceId?: string
+    /** Seconds in the call, up to when they last left. */
+    readonly talkedIn: number
+    /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+    readonly isWithheld: boolean
+  }[]
+  /** What happened, oldest first; of a long call the latest. */
+  readonly timeLine: readonly {
+    readonly at: string
+    /** Push taken: a push provider took the ring. Ringing: a device shows it. Unreachable: after 5 s no device has a socket or took a push. Moved: to another device of the user. Lost: no sign of life for 90 s. Media: the gateway’s room. */
+    readonly event:
+      | 'started'
+      | 'invited'
+      | 'push_taken'
+      | 'ringing'
+      | 'unreachable'
+      | 'joined'
+      | 'moved'
+      | 'left'
+      | 'lost'
+      | 'declined'
+      | 'busy'
+      | 'missed'
+      | 'removed'
+      | 'media_ready'
+      | 'media_lost'
+      | 'ended'
+    readonly userIds: readonly string[]
+    /** Of `invited`, `removed` and `ended`; without one, the operator or the server. */
+    readonly byUserId?: string
+  }[]
 }
 
 export interface GetReportReply {
@@ -632,6 +698,42 @@ export interface ListAuditReply {
     /** Such as `id:42` or `report:7` */
     readonly target: string
     readonly requestId: string
+  }[]
+  /** Of the next page; left out behind the last. */
+  readonly nextCursor?: string
+}
+
+export interface ListCallsReply {
+  readonly items: readonly {
+    readonly callId: string
+    readonly status: CallStatus
+    readonly isVideo: boolean
+    readonly initiatorId: string
+    readonly hostUserId: string
+    readonly createdAt: string
+    /** When the first callee joined. */
+    readonly startedAt?: string
+    readonly endedAt?: string
+    readonly endReason?: CallEndReason
+    readonly endedBy?: string
+    readonly participants: readonly {
+      readonly userId: string
+      readonly externalId?: string
+      /** As it was when they were invited. */
+      readonly displayName: string
+      readonly state: ParticipantState
+      readonly isHost: boolean
+      readonly invitedBy: string
+      readonly invitedAt: string
+      readonly joinedAt?: string
+      readonly leftAt?: string
+      /** The device that is in the call, or was last. */
+      readonly deviceId?: string
+      /** Seconds in the call, up to when they last left. */
+      readonly talkedIn: number
+      /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+      readonly isWithheld: boolean
+    }[]
   }[]
   /** Of the next page; left out behind the last. */
   readonly nextCursor?: string
@@ -890,6 +992,25 @@ export interface LoginMethod {
 
 export type LoginMethodKind = 'email' | 'phone' | 'social' | 'passkey'
 
+export interface LookUpKeysReply {
+  /** In the order of the targets. */
+  readonly results: readonly {
+    /** Base64, as it was registered. */
+    readonly publicKey: string
+    /** The vrfHash that registration returned: base64 of 64 bytes. */
+    readonly vrfHash: string
+    /** Text of c2sp.org/tlog-proof with the VRF proof as its extra data: verify it before you use the key. */
+    readonly proof: string
+  }[]
+}
+
+export interface LookUpKeysRequest {
+  readonly targets: readonly {
+    /** The vrfHash that registration returned: base64 of 64 bytes. */
+    readonly publicKeyHash: string
+  }[]
+}
+
 export type ParticipantState =
   | 'invited'
   | 'ringing'
@@ -1027,6 +1148,11 @@ export interface PutUserRequest {
   readonly reachable?: 'contacts' | 'all'
   /** Your own id of the user: text of at most 256 octets in UTF-8, compared by octets. Set for a user named by `id:`. Empty: taken away. */
   readonly externalId?: string
+}
+
+export interface RemoveUserFromCallRequest {
+  /** `id:<userId>`, or `ext:` and your own id for the user. */
+  readonly ref: string
 }
 
 export interface ReportCreatedWebhook {
@@ -1320,6 +1446,30 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ListAuditReply
   }
+  /** Live calls, newest first, or those that ended in the last 24 hours. */
+  'GET calls': {
+    readonly params: { readonly live?: boolean; readonly limit?: number; readonly cursor?: string }
+    readonly body: undefined
+    readonly reply: ListCallsReply
+  }
+  /** A call with its time line, for 24 hours after its end, too. */
+  'GET calls/{callId}': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: GetCallOfUsersReply
+  }
+  /** Ends a call for everybody, with the reason `operator`; no error where it is over. */
+  'POST calls/{callId}/end': {
+    readonly params: { readonly callId: string }
+    readonly body: undefined
+    readonly reply: undefined
+  }
+  /** Takes a user out of a call, who may not come back by themselves; a call that leaves one person alone for good ends. */
+  'POST calls/{callId}/remove': {
+    readonly params: { readonly callId: string }
+    readonly body: RemoveUserFromCallRequest
+    readonly reply: undefined
+  }
   /** Ends a circle for all of its members; no error where there is none. */
   'DELETE circles/{circleId}': {
     readonly params: { readonly circleId: string }
@@ -1361,6 +1511,12 @@ export interface Operations {
     readonly params: { readonly a: string; readonly b: string }
     readonly body: undefined
     readonly reply: undefined
+  }
+  /** Keys that the log has under these hashes, with proofs to verify, as `POST /api/get-public-keys` answers. */
+  'POST key-lookups': {
+    readonly params: object
+    readonly body: LookUpKeysRequest
+    readonly reply: LookUpKeysReply
   }
   /** Reports in a state, or about a user: those that wait for a moderator longest first, others newest first. */
   'GET reports': {
@@ -1462,6 +1618,12 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ListUserSessionsReply
   }
+  /** A token that signs a user in once, within a minute: one whom your backend made, and who has no login method of their own. */
+  'POST users/{ref}/sign-in-token': {
+    readonly params: { readonly ref: string }
+    readonly body: undefined
+    readonly reply: CreateSignInTokenReply
+  }
   /** End all sessions of a user: their devices leave calls, and nothing is pushed to them any more. */
   'POST users/{ref}/sign-out': {
     readonly params: { readonly ref: string }
@@ -1486,7 +1648,7 @@ export interface Operations {
     readonly body: CreateWebhookRequest
     readonly reply: CreateWebhookReply
   }
-  /** All endpoints of webhooks, that of the settings among them. */
+  /** All endpoints of webhooks, also the one in the settings. */
   'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
   /** Deletes an endpoint of webhooks with all that waits for it. */
   'DELETE webhooks/{webhookId}': {

@@ -26,7 +26,7 @@ export interface WrittenWebhook {
 
 export interface WebhookForm {
   readonly summary: string
-  /** Of the whole body. */
+  /** The whole body's. */
   readonly schema: TObject
 }
 
@@ -276,5 +276,5 @@ export const WEBHOOKS: Readonly<Record<WebhookEventKind | typeof TEST_KIND, Webh
   }),
 }
 
-/** What an endpoint may want to hear of. */
+/** The kinds that an endpoint may choose from. */
 export const WEBHOOK_KINDS = Object.keys(FORMS) as WebhookEventKind[]

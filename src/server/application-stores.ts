@@ -129,6 +129,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
   const notices = new Notices({ ...base, isConnected })
   const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
   const deferredTasks = new DeferredTasks(base)
+  const auditLog = new AuditLog(base, retention.auditDays * DAY_MS)
   const contacts: ContactStore = new ContactStore({
     ...base,
     deferredTasks,
@@ -138,7 +139,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
   return {
     ...reads,
     database,
-    calls: new CallStore({ ...base, notices, idempotency }),
+    calls: new CallStore({ ...base, notices, idempotency, auditLog }),
     outbox,
     notices,
     contacts,
@@ -151,7 +152,7 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     rates: new RateStore(expiries),
     idempotency,
     serverKeys: new ServerKeyStore(base),
-    auditLog: new AuditLog(base, retention.auditDays * DAY_MS),
+    auditLog,
     reports: new ReportStore(base, retention.reportsDays * DAY_MS),
     serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),
     suspensions: new Suspensions(base),

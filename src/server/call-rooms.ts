@@ -1,10 +1,11 @@
 /** The assembly of the rooms of calls: their parts, their callers, and the durable changes that they act on. */
 
-import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
+import { type CallRoomDeps, callRoomKind } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'
-import type { CallRequest } from '../domain/calls/call-command.ts'
+import type { OperateRoom } from '../api/server-api/deps.ts'
+import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Presence } from '../domain/devices/presence.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
@@ -96,7 +97,11 @@ export class CallRooms {
   resume(): void {
     const { accounts, calls, database } = this.#stores
     const live = [...calls.live()]
-    resumeCalls(live, this.index, this.of)
+    for (const call of live) {
+      this.index.put(call)
+      // The room sets its timer.
+      this.of(String(call.callId)).tellControl({ kind: 'deadline' })
+    }
     // A crash may have come between a suspension and the end of its user's calls.
     const people = new Set(live.flatMap(({ participants }) => participants.map(({ userId }) => userId)))
     database.view(view => {
@@ -106,6 +111,13 @@ export class CallRooms {
   }
 
   readonly ask: AskRoom = (...asked) => askRoom(this.of, ...asked)
+
+  readonly operate: OperateRoom = (callId, command, { audit, idempotent }) => {
+    const room = this.of(String(callId))
+    return answered(
+      room.ask(reply => ({ kind: 'operator', command, audit, idempotent, reply }), ROOM_DEADLINE_MS),
+    )
+  }
 
   /** Notes a request of the device, which shows that it is there, with or without a socket. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
@@ -139,9 +151,13 @@ export async function askRoom(
   roomOf: CallRooms['of'],
   ...[callId, command, idempotent]: Parameters<AskRoom>
 ): ReturnType<AskRoom> {
+  const room = roomOf(String(callId))
+  return answered(room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS))
+}
+
+async function answered(asking: Promise<CallReply>): Promise<CallReply> {
   try {
-    const room = roomOf(String(callId))
-    return await room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS)
+    return await asking
   } catch (cause) {
     if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
     throw new SignalError('OVERLOADED', 'the call has too much to do', { cause })

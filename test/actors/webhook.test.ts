@@ -30,7 +30,7 @@ function makeSender(test: Test, options: WebhookStoreOptions = {}) {
   const store = openWebhooks(test, options)
   const { database, webhooks } = store
   const sendings: Sending[] = []
-  /** Answers what is sent at once; undefined leaves it to the test. */
+  /** Answers at once; undefined leaves the answer to the test. */
   let answer: ((sending: Sending) => WebhookOutcome | undefined) | undefined
   const died: Died[] = []
   const errors: unknown[] = []
@@ -83,7 +83,9 @@ function makeSender(test: Test, options: WebhookStoreOptions = {}) {
     queues,
     until,
     pass,
-    answerWith: (answers: typeof answer) => void (answer = answers),
+    answerWith(answers: typeof answer) {
+      answer = answers
+    },
     add: (...events: WebhookEvent[]) => store.add(stage.world.nowMs(), ...events),
     wake: (endpointId: bigint): Ref<WebhookCommand> => {
       const ref = define(`${endpointId}`)
@@ -93,7 +95,7 @@ function makeSender(test: Test, options: WebhookStoreOptions = {}) {
   }
 }
 
-t.test('what is written is sent once it is durable, and then gone', async t => {
+t.test('a written event is sent once it is durable, and then gone', async t => {
   const { create, add, sendings, until, rows, pass } = makeSender(t)
   await create()
   await add(userCreated(1))
@@ -133,23 +135,26 @@ t.test('an endpoint may ask for a longer pause', async t => {
   t.equal(sendings.length, 2)
 })
 
-t.test('events of a call come in order until the third failure of one; those of others pass it', async t => {
-  const { create, add, sendings, answerWith, pass } = makeSender(t)
-  await create()
-  answerWith(({ seq }) => (seq === 1 ? FAILED : { kind: 'sent' }))
-  await add(callMissed(3, 1), callMissed(3, 2), callMissed(4, 1))
-  await pass(10_000)
-  t.same(
-    sendings.map(({ seq }) => seq),
-    [1, 3, 1],
-    'two tries',
-  )
-  await pass(10_000)
-  t.same(
-    sendings.map(({ seq }) => seq),
-    [1, 3, 1, 1, 2],
-  )
-})
+t.test(
+  'events of a call come in order until the third failure of one; events of another call pass it',
+  async t => {
+    const { create, add, sendings, answerWith, pass } = makeSender(t)
+    await create()
+    answerWith(({ seq }) => (seq === 1 ? FAILED : { kind: 'sent' }))
+    await add(callMissed(3, 1), callMissed(3, 2), callMissed(4, 1))
+    await pass(10_000)
+    t.same(
+      sendings.map(({ seq }) => seq),
+      [1, 3, 1],
+      'two tries',
+    )
+    await pass(10_000)
+    t.same(
+      sendings.map(({ seq }) => seq),
+      [1, 3, 1, 1, 2],
+    )
+  },
+)
 
 t.test('sixteen are under way at once, and an endpoint that is slow holds up no other', async t => {
   const { create, add, sendings, until, rows, pass } = makeSender(t)
@@ -204,7 +209,7 @@ t.test('a failure now and then is not taken for an outage', async t => {
   t.equal(sendings.length, 60, 'those that failed wait for their pause')
 })
 
-t.test('after three days an event is dead, and is told of; once it is asked for, it comes again', async t => {
+t.test('after three days an event is dead and reported; on request it comes again', async t => {
   const { create, add, sendings, answerWith, pass, died, rows, database, webhooks, world } = makeSender(t)
   const { endpointId } = await create()
   answerWith(() => FAILED)
@@ -225,7 +230,7 @@ t.test('after three days an event is dead, and is told of; once it is asked for,
   t.equal(new Set(sendings.map(({ webhookId }) => webhookId)).size, 1)
 })
 
-t.test('one that can never be sent is dead at once, and holds up nobody', async t => {
+t.test('one that can never be sent is dead at once, and the next one is sent', async t => {
   const { create, add, answerWith, pass, died, rows, sendings } = makeSender(t)
   const { endpointId } = await create()
   answerWith(({ seq }) => (seq === 1 ? { kind: 'hopeless', reason: 'too-large' } : { kind: 'sent' }))
@@ -237,7 +242,7 @@ t.test('one that can never be sent is dead at once, and holds up nobody', async 
 })
 
 t.test(
-  '410 stops the endpoint: what waits stays, nothing more is written, until it is begun again',
+  '410 stops the endpoint: waiting events stay, nothing more is written, until it is begun again',
   async t => {
     const { create, add, answerWith, pass, rows, sendings, database, webhooks } = makeSender(t)
     const { endpointId } = await create()

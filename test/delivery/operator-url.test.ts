@@ -67,7 +67,7 @@ t.test('an address is judged when it is set', async t => {
   t.equal(faultOfWebhookUrl('https://hooks.example.org/'), undefined)
 })
 
-/** What a socket is given for a name that has these addresses. */
+/** The answer that a socket gets for a name with these addresses. */
 function lookedUp(isPlain: boolean, name: string, ...addresses: string[]): Promise<LookupAddress[] | string> {
   const found = addresses.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
   const lookup = operatorLookup(isPlain, (_, __, callback) => callback(null, found))

@@ -22,7 +22,7 @@ function verify(secret: string, { headers, body }: ReceivedSms): unknown {
   return new Webhook(secret).verify(body, headers as Record<string, string>)
 }
 
-t.test('a receiver verifies it, and what was changed on the way it refuses', async t => {
+t.test('a receiver verifies it, and refuses a changed one', async t => {
   const { receiver, send } = await start(t)
   t.same(await send(), { kind: 'sent' })
   const [request] = receiver.requests
@@ -88,7 +88,7 @@ t.test('any answer but 2xx is a failure; 410 says that nothing is wanted any mor
   t.same(elsewhere.requests, [], 'no redirect is followed')
 })
 
-t.test('after 15 seconds it is over, whether no answer comes or no end of one', async t => {
+t.test('after 15 seconds the try has ended, whether no answer comes or no end of one', async t => {
   const { receiver, send } = await start(t)
   for (const act of ['silence', 'stalled'] as const) {
     const clock = new AbortController()

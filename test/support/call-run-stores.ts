@@ -55,7 +55,8 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const notices = new Notices({ ...parts, devices, restrictions, inbox: plantedInbox, outbox })
   const history = new CallHistoryStore({ ...parts, historyDays: 90 })
   const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
-  const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
+  const auditLog = { add: () => undefined }
+  const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency, auditLog })
   const deviceInbox = new DeviceInbox({ ...parts, inbox, writes: new LocalInboxWrites(database, inbox) })
   return {
     database,
@@ -119,10 +120,10 @@ function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls 
     read: (view, callId) => calls.read(view, callId),
     live: () => calls.live(),
     confirm: callId => calls.confirm(callId),
-    apply(decision, nowMs, kept) {
+    apply(decision, nowMs, beside) {
       const { call, ended } = decision
       for (const each of ended ? [ended.call, call] : [call]) memory.noteAhead({ kind: 'stored', call: each })
-      return calls.apply(decision, nowMs, kept)
+      return calls.apply(decision, nowMs, beside)
     },
   }
 }
@@ -130,7 +131,7 @@ function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls 
 function decidedCalls(calls: RoomCalls, memory: MemoryStore<RunNote>, watch: RoomWatch): RoomCalls {
   return {
     ...calls,
-    apply(decision, nowMs, kept) {
+    apply(decision, nowMs, beside) {
       const { call, ended } = decision
       const { callId } = call
       const command = { ...watch.command!, nowMs }
@@ -141,11 +142,12 @@ function decidedCalls(calls: RoomCalls, memory: MemoryStore<RunNote>, watch: Roo
         watch.noteAsked(otherId)
       }
       memory.noteAhead({ kind: 'decided', callId, command, effects: decision.effects })
+      const kept = beside?.kept
       if (kept !== undefined && command.kind === 'start') {
         memory.noteAhead({ kind: 'kept', name: `${kept.request.scope} ${kept.request.key}` })
       }
       watch.noteAsked(callId as CallId)
-      return calls.apply(decision, nowMs, kept)
+      return calls.apply(decision, nowMs, beside)
     },
   }
 }

@@ -65,6 +65,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'backup-restore': STORE,
   'by-hand': 'commands of call-story, typed by hand',
   'call-story-docs': 'looks at documents',
+  circles: 'its second story has two fronts',
   client: 'verifies what register-and-verify looks up',
   'client-devices': 'verifies what register-and-verify looks up',
   'client-names': PAGE,
@@ -103,8 +104,10 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'stop-stages': 'its second story has fronts',
   'stomp-slow':
     'measures the memory of one process, and how soon a topic of the development surface tells its sender',
+  suspension: 'starts its servers with fronts already',
   tampering: STORE,
   terminal: 'how a terminal shows the lines of one process',
   turn: 'talks to the relay',
   'user-tokens': 'its fourth story has fronts',
+  webhooks: 'webhooks leave from the writer',
 }

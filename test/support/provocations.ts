@@ -5,7 +5,7 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import type { Test } from 'tap'
-import { possessionChallenge } from '../../src/domain/accounts/token.ts'
+import { formatSignInToken, possessionChallenge } from '../../src/domain/accounts/token.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { SignalError } from '../../src/errors.ts'
 import { type LookedUpLog, type Prover, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
@@ -249,6 +249,31 @@ async function socialLogin(t: Test, before: (provider: OidcProvider) => Promise<
   return send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken } })
 }
 
+/** An account that the operator's backend has made, and a token that signs it in. */
+async function madeUser({ world }: TestApi, { userId }: TestUser): Promise<string> {
+  await world.database.change(change => {
+    const { primaryMethodId: _, ...user } = world.accounts.read(change, userId)!
+    for (const method of world.accounts.methodsOf(change, userId))
+      world.accounts.removeMethod(change, userId, method)
+    world.accounts.put(change, userId, { ...user, isMadeByServer: true })
+  })
+  const content = { userId, nonce: Buffer.alloc(16), expiresAtMs: world.nowMs() + 60_000 }
+  return formatSignInToken(world.secrets.signInToken, content)
+}
+
+const SERVER_SIGN_IN: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  SIGN_IN_TOKEN_INVALID: userStory(async (whole, user) => {
+    const body = { verified: true, signInToken: await madeUser(whole, user) }
+    await whole.send('POST /app/api/login', { body })
+    return whole.send('POST /app/api/login', { body })
+  }),
+  USER_OWNS_SIGN_IN: userStory(async (whole, user) => {
+    const signInToken = await madeUser(whole, user)
+    await addEmail(whole, user, 1)
+    return whole.send('POST /app/api/login', { body: { verified: true, signInToken } })
+  }),
+}
+
 const USER_TOKENS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   AUDIENCE_UNKNOWN: userStory(({ send }, { token }) =>
     send(USER_TOKEN, { token, body: { audience: 'other' } }),
@@ -385,6 +410,7 @@ const CONTACTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     await ask(whole, user, friend.userId)
     return ask(whole, user, friend.userId)
   }),
+  CONTACTS_BY_SERVER: userStory((whole, user) => ask(whole, user, 7n), { config: { contactsBy: 'server' } }),
   USER_BLOCKED: userStory(async (whole, user) => {
     const { userId } = await newUser(whole.world)
     await whole.send('POST /app/api/block', { token: user.token, body: { userId } })
@@ -450,6 +476,7 @@ export const PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   ...SESSION,
   ...REQUESTS,
   ...SIGN_IN,
+  ...SERVER_SIGN_IN,
   ...USER_TOKENS,
   ...LOGIN_METHODS,
   ...PASSKEYS,

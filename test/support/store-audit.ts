@@ -58,6 +58,7 @@ class Auditor {
       notices: { tellDevice: never },
       history: { put: never },
       idempotency: { keep: never },
+      auditLog: { add: never },
     })
     this.#devices = new DeviceStore(database)
     this.#log = new LogStore(database)

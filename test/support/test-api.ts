@@ -196,6 +196,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     authentication,
     lookUpKeys: () => '{"results":[]}',
     askRoom: rooms.ask,
+    operateRoom: rooms.operate,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,
     config: {

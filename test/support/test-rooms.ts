@@ -4,7 +4,7 @@
  */
 
 import type { Test } from 'tap'
-import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/calls/call-room.ts'
+import { type CallRoomDeps, callRoomKind } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { CALL_HISTORY } from '../../src/api/calls/call-history.ts'
 import { CALL_VIEWS } from '../../src/api/calls/call-views.ts'
@@ -138,7 +138,10 @@ export class TestRooms {
         this.askOf(callId, request, idempotent),
     }
     this.#send = sender(api, [...CALL_VIEWS, ...CALL_HISTORY, ...CALLS])
-    resumeCalls(calls.live(), index, this.#room)
+    for (const call of calls.live()) {
+      index.put(call)
+      this.#room(String(call.callId)).tellControl({ kind: 'deadline' })
+    }
   }
 
   /** Errors that actors threw, and rejected commits. */

@@ -1,4 +1,4 @@
-/** Webhooks in a store of their own, with events to put there and a look at what waits. */
+/** Webhooks in a store of their own, with events to put there and a look at its rows. */
 
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'

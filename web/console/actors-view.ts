@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ConsoleState } from '../../src/operations/console/events.ts'
-import { countOf } from './figures.ts'
+import { countOf } from '../shared/figures.ts'
 import { section } from './parts.ts'
 import type { Page } from './state.ts'
 

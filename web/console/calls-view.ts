@@ -1,7 +1,7 @@
 /** Calls as time lines: what each device said to the room, and what devices were told of it. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { lapseOf, manyOf, spanOf, tailOf, timeOf } from './figures.ts'
+import { lapseOf, manyOf, spanOf, tailOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { type Content, empty, opening, section, shownOf } from './parts.ts'
 import { isOver, nameOf, type Page, type WatchedCall } from './state.ts'

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { LetterFact } from '../../src/operations/console/events.ts'
-import { manyOf, timeOf } from './figures.ts'
+import { manyOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { type Content, command, copyButton, empty, opening, section, shownOf } from './parts.ts'
 import type { At, Page } from './state.ts'

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ConsoleState } from '../../src/operations/console/events.ts'
-import { ageOf, manyOf, tailOf, timeOf } from './figures.ts'
+import { ageOf, manyOf, tailOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { empty, section, shownOf } from './parts.ts'
 import { nameOf, type Page } from './state.ts'

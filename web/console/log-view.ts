@@ -1,7 +1,7 @@
 /** The log as it grows: the tree's right edge, its tiles, the checkpoints, and the check of all that. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { countOf, manyOf, timeOf } from './figures.ts'
+import { countOf, manyOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { command, empty, section } from './parts.ts'
 import type { CheckpointFact, Page } from './state.ts'

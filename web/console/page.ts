@@ -1,12 +1,12 @@
 /** The whole page, as a function of its state. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { ageOf, countOf } from '../shared/figures.ts'
 import { actorsView } from './actors-view.ts'
 import { callsView } from './calls-view.ts'
 import { codesView } from './codes-view.ts'
 import { connectView } from './connect-view.ts'
 import { devicesView } from './devices-view.ts'
-import { ageOf, countOf } from './figures.ts'
 import { logView } from './log-view.ts'
 import { pushesView } from './pushes-view.ts'
 import { requestsView } from './requests-view.ts'

@@ -1,7 +1,7 @@
 /** Shared by several views of the page: sections, buttons that copy, rows that open. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { countOf } from './figures.ts'
+import { countOf } from '../shared/figures.ts'
 import { isOpen, type Page } from './state.ts'
 
 export type Content = TemplateResult | HTMLElement | string | typeof nothing | readonly TemplateResult[]

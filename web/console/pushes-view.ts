@@ -2,7 +2,7 @@
 
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import type { PushFact } from '../../src/operations/console/events.ts'
-import { bytesOf, tailOf, timeOf } from './figures.ts'
+import { bytesOf, tailOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { empty, opening, section, shownOf } from './parts.ts'
 import { type At, nameOf, type Page } from './state.ts'

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { RequestDetail, RequestRow } from '../../src/operations/console/events.ts'
-import { manyOf, tailOf, timeOf } from './figures.ts'
+import { manyOf, tailOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { type Content, command, empty, opening, section, shownOf } from './parts.ts'
 import { nameOf, type Page } from './state.ts'

@@ -2,8 +2,8 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
+import { countOf, manyOf, tailOf } from '../shared/figures.ts'
 import { refresh, tellServer } from './feed.ts'
-import { countOf, manyOf, tailOf } from './figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { copyButton, section, shownOf } from './parts.ts'
 import type { Page } from './state.ts'

@@ -2,7 +2,7 @@
 
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { formatTilePath, TILE_WIDTH, tileWidth } from '../../src/log/tile.ts'
-import { countOf, manyOf } from './figures.ts'
+import { countOf, manyOf } from '../shared/figures.ts'
 
 /** `fetched` are paths of tiles to be marked. */
 export function tilesDrawing(treeSize: number, fetched: ReadonlySet<string>): TemplateResult {

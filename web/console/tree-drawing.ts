@@ -6,7 +6,7 @@
 
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { type Node, rootNodes } from '../../src/log/tree.ts'
-import { countOf } from './figures.ts'
+import { countOf } from '../shared/figures.ts'
 
 interface Subtree extends Node {
   readonly leaves: number

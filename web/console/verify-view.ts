@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { Identity } from '../../src/client/client.ts'
-import { countOf } from './figures.ts'
+import { countOf } from '../shared/figures.ts'
 import { forgetCheckpoint, rememberCheckpoint, rememberedCheckpoint } from './remembered.ts'
 import { nameOf, type Page } from './state.ts'
 import { type Step, verifyLog } from './verification.ts'

@@ -1,6 +1,7 @@
 /** Tokens by which users show the operator's own API who they are, and the public keys that it checks them with. */
 
 import { formatUserToken, USER_TOKEN_S, type UserTokenKey } from '../../domain/accounts/user-token.ts'
+import { assertNotSuspended } from '../../domain/operators/suspension.ts'
 import { SignalError } from '../../errors.ts'
 import { UserTokenReply, UserTokenRequest } from '../../schema/user-token.ts'
 import { sessionIdOf, sessionIdText } from '../../store/accounts/session-store.ts'
@@ -32,10 +33,7 @@ export const createUserToken = operationWithBody(UserTokenRequest, {
       throw new SignalError('AUDIENCE_UNKNOWN', 'this server makes no tokens for that audience')
     const { userId, sessionName } = requester
     const user = deps.database.view(view => deps.accounts.read(view, userId))
-    if (user?.suspension !== undefined) {
-      const members = { reason: user.suspension.reason }
-      throw new SignalError('ACCOUNT_SUSPENDED', 'the account is suspended', { members })
-    }
+    assertNotSuspended(user, nowMs)
     const claims = {
       iss: deps.publicUrl(),
       sub: `${userId}`,

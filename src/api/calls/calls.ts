@@ -3,7 +3,7 @@
  * put to the call's room, which decides; here it is read and the answer written.
  */
 
-import type { CallReply, CallRequest } from '../../domain/calls/call-command.ts'
+import type { CallCommand, CallReply, CallRequest } from '../../domain/calls/call-command.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { AcceptedReply, CallRecordReply, RequestRejoinReply, recordBody } from '../../schema/call.ts'
@@ -35,7 +35,7 @@ type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'randomBytes' | 'requestRates'>
 
 /** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
 export function keptCallReply(
-  kind: CallRequest['kind'],
+  kind: CallCommand['kind'],
   reply: CallReply,
   { idsAs, admit }: Pick<ApiDeps, 'idsAs' | 'admit'>,
 ): string {
@@ -294,7 +294,7 @@ async function carryOut(
   return replyTo(callRequest.kind, await askRoom(callId, callRequest, idempotent), admit)
 }
 
-function replyTo(kind: CallRequest['kind'], reply: CallReply, admit: ApiDeps['admit']): Reply {
+function replyTo(kind: CallCommand['kind'], reply: CallReply, admit: ApiDeps['admit']): Reply {
   switch (reply.kind) {
     case 'record':
       return { status: kind === 'start' ? 201 : 200, body: recordBody(reply.record, admit) }

@@ -10,21 +10,16 @@ import { DocumentSchemas } from './document-schemas.ts'
 import { COMPONENTS, type OpenApiDeps, PROBLEM, sorted } from './openapi.ts'
 import { openApiOperation } from './openapi-operation.ts'
 
-export interface ServerOpenApiDeps extends Pick<OpenApiDeps, 'version' | 'serverUrl' | 'statusOf'> {
+type Described = Pick<OpenApiDeps, 'version' | 'serverUrl' | 'statusOf'> & {
   readonly operations: readonly ServerOperation<never>[]
 }
 
 /** `GET /server/openapi.json`. */
-export function serverOpenApiRoute(deps: () => ServerOpenApiDeps): HttpRoute {
+export function serverOpenApiRoute(deps: () => Described): HttpRoute {
   return documentRoute('/server/openapi.json', () => serverOpenApiDocument(deps()))
 }
 
-export function serverOpenApiDocument({
-  operations,
-  version,
-  serverUrl,
-  statusOf,
-}: ServerOpenApiDeps): object {
+export function serverOpenApiDocument({ operations, version, serverUrl, statusOf }: Described): object {
   const paths: Record<string, Record<string, object>> = {}
   const schemas = new DocumentSchemas()
   schemas.refer('Problem', PROBLEM)

@@ -1,14 +1,29 @@
 /** Everything that operations of the server API are given. A file takes the members that it needs. */
 
+import type { CallReply, OperatorRequest } from '../../domain/calls/call-command.ts'
+import type { CallId } from '../../domain/ids.ts'
 import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
+import type { AuditRow } from '../../store/operators/operator-tables.ts'
 import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { ServerUsers } from '../../store/operators/server-users.ts'
 import type { Suspensions } from '../../store/operators/suspensions.ts'
 import type { UserChanges } from '../../store/operators/user-changes.ts'
 import type { WebhookEndpoint } from '../../store/operators/webhook-endpoints.ts'
 import type { Webhooks } from '../../store/operators/webhook-store.ts'
+import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { ApiDeps } from '../deps.ts'
+
+/** Puts a command of the operator's to the room of a call; resolves and rejects as `AskRoom`. */
+export type OperateRoom = (
+  callId: CallId,
+  command: OperatorRequest,
+  beside: {
+    /** Written in the change of what the command does; not where it changes nothing. */
+    readonly audit: AuditRow
+    readonly idempotent: IdempotentRequest | undefined
+  },
+) => Promise<CallReply>
 
 export interface ServerApiDeps extends ApiDeps {
   readonly serverKeys: ServerKeyStore
@@ -19,9 +34,10 @@ export interface ServerApiDeps extends ApiDeps {
   readonly userChanges: UserChanges
   readonly webhooks: Webhooks
   readonly webhookPosts: WebhookPosts
+  readonly operateRoom: OperateRoom
 }
 
-/** What leaves the process for endpoints of webhooks. */
+/** Requests to endpoints of webhooks, and their addresses and secrets. */
 export interface WebhookPosts {
   /** What is wrong with an address; undefined for one that events may be sent to. */
   readonly faultOf: (url: string) => string | undefined

@@ -2,6 +2,7 @@
 
 import type { ServerOperation } from '../table/server-operation.ts'
 import { AUDIT } from './audit.ts'
+import { SERVER_CALLS } from './calls.ts'
 import { CIRCLES } from './circles.ts'
 import { CONSOLE_SESSIONS } from './console-sessions.ts'
 import { SERVER_CONTACTS } from './contacts.ts'
@@ -28,6 +29,7 @@ export const SERVER_OPERATIONS: readonly ServerOperation<ServerApiDeps>[] = [
   ...CIRCLES,
   ...SUSPENSIONS,
   ...SIGN_IN_TOKENS,
+  ...SERVER_CALLS,
   ...REPORTS,
   ...AUDIT,
   ...CONSOLE_SESSIONS,

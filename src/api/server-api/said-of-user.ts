@@ -1,4 +1,4 @@
-/** What a backend says of a user, in a request or a line of an import, read as the application API reads the same. */
+/** Reads a user's members from a request of the backend, or from a line of an import, by the rules of the application API. */
 
 import type { Static } from 'typebox'
 import { isExternalId, type UserRef } from '../../domain/operators/user-ref.ts'

@@ -1,4 +1,4 @@
-/** What a user has, for a support desk: sessions, devices, calls; and the end of all sessions. */
+/** A user's sessions, devices and calls, for a support desk; and the end of all sessions. */
 
 import type { UserId } from '../../domain/ids.ts'
 import { readUserRef } from '../../domain/operators/user-ref.ts'
@@ -96,7 +96,7 @@ const signOut = serverOperation({
   },
 })
 
-/** The names that a user has given others are theirs. */
+/** The names that a user gives to contacts are private. */
 const WITHOUT_ALIASES = { aliasOf: () => undefined }
 
 export const USER_FACTS: readonly ServerOperation<Deps>[] = [listSessions, listDevices, listCalls, signOut]

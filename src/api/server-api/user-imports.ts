@@ -1,7 +1,7 @@
 /**
- * Imports of users: a file of lines, each of which is one user, answered line by line as they are written. A line at fault stops
- * no other. Portions of lines share a change; a portion's answers leave when it is durable, so what was answered stays, whatever
- * becomes of the rest. An import that comes again changes nothing twice.
+ * Imports of users: a file with a user on each line, answered line by line while it is written. A line at fault stops no other.
+ * A hundred lines share a change, and their answers leave once it is durable: an import that breaks off has done all that it
+ * answered. Sent again, it changes nothing twice.
  */
 
 import Type, { type Static } from 'typebox'
@@ -55,7 +55,7 @@ export const USER_IMPORTS: readonly ServerOperation<Deps>[] = [
   }),
 ]
 
-/** The file's lines; what follows the last line feed is one too, unless it is empty. Throws `VALIDATION_FAILED`. */
+/** The file's lines; the last one needs no line feed. Throws `VALIDATION_FAILED`. */
 function linesOf(file: Uint8Array): Uint8Array[] {
   const lines: Uint8Array[] = []
   for (let from = 0; from < file.length; ) {

@@ -61,7 +61,7 @@ const LIST = serverRead({
   method: 'GET',
   path: PATH,
   tag: 'operator',
-  summary: 'All endpoints of webhooks, that of the settings among them',
+  summary: 'All endpoints of webhooks, also the one in the settings',
   replies: { 200: Webhooks },
   codes: [],
   handle({ database, webhooks }: Deps) {

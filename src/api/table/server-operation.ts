@@ -6,6 +6,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Scope, ServerKeyHolder } from '../../domain/operators/server-key.ts'
 import type { Change } from '../../store/engine/store.ts'
+import type { AuditRow } from '../../store/operators/operator-tables.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import { NOTHING_TAKEN, type OperationForm, type OperationRules, type Reply } from './operation.ts'
@@ -24,6 +25,8 @@ export interface ServerRequest<Body, Query> {
   readonly idempotent: IdempotentRequest | undefined
   /** Adds the row that says what the holder did to `target`, such as `id:4294967297`; never an address or external id. */
   audit(change: Change, target: string): void
+  /** The row that says so, for what commits elsewhere and writes it with what it changes. */
+  readonly auditRow: (target: string) => AuditRow
   /** Runs `write` in one change at `nowMs`, with its audit row; an `Idempotency-Key` is honoured as in the application API. */
   readonly commit: (write: (change: Change) => AuditedReply) => Promise<Reply>
 }

@@ -14,23 +14,20 @@ import { type ErrorCode, SignalError } from '../../errors.ts'
 import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import type { Change } from '../../store/engine/store.ts'
-import type { AuditLog } from '../../store/operators/audit-log.ts'
-import type { ServerKeyStore } from '../../store/operators/server-keys.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ServerApiDeps } from '../server-api/deps.ts'
 import { Idempotence } from './idempotence.ts'
 import type { Reply } from './operation.ts'
 import { answerBody } from './reply-body.ts'
 import type { AuditedReply, ServerOperation, ServerRequest } from './server-operation.ts'
 
-export interface ServerRouteDeps
-  extends Pick<ApiDeps, 'database' | 'idempotency' | 'nowMs' | 'requestRates' | 'secrets'> {
-  readonly serverKeys: Pick<ServerKeyStore, 'current' | 'holderOf'>
-  readonly auditLog: Pick<AuditLog, 'add'>
-}
+type Deps = Pick<
+  ServerApiDeps,
+  'auditLog' | 'database' | 'idempotency' | 'nowMs' | 'requestRates' | 'secrets' | 'serverKeys'
+>
 
 /** The routes of the operations, for the process that writes. */
-export function serverRoutes<Given extends ServerRouteDeps>(
+export function serverRoutes<Given extends Deps>(
   operations: readonly ServerOperation<NoInfer<Given>>[],
   deps: Given,
 ): readonly HttpRoute[] {
@@ -58,11 +55,11 @@ export function serverRouteHead({
 
 /** Says who asks. */
 class Askers {
-  readonly #deps: ServerRouteDeps
+  readonly #deps: Deps
   /** Credentials of the operator's command that were used, by when they are no more good. */
   readonly #used = new Map<string, number>()
 
-  constructor(deps: ServerRouteDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps
   }
 
@@ -116,7 +113,7 @@ class Askers {
   }
 }
 
-class ServerRunner<Given extends ServerRouteDeps> {
+class ServerRunner<Given extends Deps> {
   readonly #operation: ServerOperation<Given>
   readonly #deps: Given
   readonly #askers: Askers
@@ -179,7 +176,7 @@ class ServerRunner<Given extends ServerRouteDeps> {
   }
 }
 
-type CheckedMembers = Omit<ServerRequest<unknown, unknown>, 'audit' | 'commit'>
+type CheckedMembers = Omit<ServerRequest<unknown, unknown>, 'audit' | 'auditRow' | 'commit'>
 
 class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   readonly body: unknown
@@ -191,12 +188,12 @@ class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   readonly nowMs: number
   readonly idempotent: ServerRequest<unknown, unknown>['idempotent']
   readonly #operation: string
-  readonly #auditLog: ServerRouteDeps['auditLog']
+  readonly #auditLog: Deps['auditLog']
   readonly #idempotence: Idempotence
 
   constructor(
     operation: string,
-    { auditLog }: ServerRouteDeps,
+    { auditLog }: Deps,
     idempotence: Idempotence,
     { body, query, params, holder, requestId, network, nowMs, idempotent }: CheckedMembers,
   ) {
@@ -214,9 +211,15 @@ class CheckedServerRequest implements ServerRequest<unknown, unknown> {
   }
 
   audit(change: Change, target: string): void {
-    const { keyId, person } = this.holder
-    const row = { keyId, ...(person !== undefined && { person }), operation: this.#operation, target }
-    this.#auditLog.add(change, { ...row, requestId: this.requestId })
+    this.#auditLog.add(change, this.auditRow(target))
+  }
+
+  get auditRow(): ServerRequest<unknown, unknown>['auditRow'] {
+    return target => {
+      const { keyId, person } = this.holder
+      const row = { keyId, ...(person !== undefined && { person }), operation: this.#operation, target }
+      return { ...row, requestId: this.requestId }
+    }
   }
 
   get commit(): ServerRequest<unknown, unknown>['commit'] {

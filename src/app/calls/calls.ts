@@ -179,7 +179,7 @@ export class Calls implements CallShell {
   }
 
   /** The session has ended, the app is closed, or another tab goes on: the next start asks the server. */
-  closeAll(reason: 'left' | 'moved'): void {
+  closeAll(reason: 'left' | 'moved' | 'suspended'): void {
     this.#take({ on: 'close', reason })
   }
 

@@ -26,7 +26,7 @@ export type Input =
   | ({ readonly on: 'invite'; readonly userIds: readonly string[] } & Command)
   | ({ readonly on: 'remove'; readonly userId: string } & Command)
   | ({ readonly on: 'grant'; readonly ask: KeyAsk } & Command)
-  | { readonly on: 'close'; readonly reason: 'left' | 'moved' }
+  | { readonly on: 'close'; readonly reason: 'left' | 'moved' | 'suspended' }
   /** A push. */
   | { readonly on: 'invited'; readonly invitation: Invitation }
   | { readonly on: 'cancelled'; readonly callId: string; readonly reason: CallEnding }

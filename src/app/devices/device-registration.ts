@@ -9,7 +9,6 @@ import type { Server } from '../session/server.ts'
 import type { Session } from '../session/session.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { DeviceKeys, DeviceKeysOf } from './device-keys.ts'
-import { fromBase64Url } from './octets.ts'
 import { listedDevice, signedList } from './signed-list.ts'
 
 /** Facts about the device that the app may send at each start. */
@@ -95,7 +94,7 @@ export async function deviceProof(
   storage: AppStorage,
   keysOf: DeviceKeysOf,
   userId: string | undefined,
-  challengeId: string,
+  challenge: Uint8Array,
 ): Promise<BodyOf<'POST verify-login'>['device']> {
   if (userId === undefined) return undefined
   const known = await readStored<KnownDevice>(storage, deviceKey(userId), isKnownDevice)
@@ -103,7 +102,7 @@ export async function deviceProof(
   const keys = await keysOf(userId)
   // New keys: the old ones are lost, and prove nothing.
   if (keys.publicKey !== known.publicKey) return undefined
-  const signature = encodeBase64(await keys.sign(signInMessage(fromBase64Url(challengeId))))
+  const signature = encodeBase64(await keys.sign(signInMessage(challenge)))
   return { userId, deviceId: known.deviceId, signature }
 }
 

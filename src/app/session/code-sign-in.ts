@@ -1,11 +1,13 @@
 /**
- * Signing in by a code. Where the account has a device that can be asked, a right code waits for its answer, for hours or
+ * Signing in by a code, or a token of the app's backend. Where the account has a device that can be asked, a right code waits for its answer, for hours or
  * days. The wait is kept in the storage, and goes on after the app is closed.
  */
 
+import { sha256 } from '#primitives'
 import { CallsignError, hasCode } from '../callsign-error.ts'
 import type { DeviceKeysOf } from '../devices/device-keys.ts'
 import { deviceProof } from '../devices/device-registration.ts'
+import { fromBase64Url } from '../devices/octets.ts'
 import { type AppStorage, readStored, writeStored } from '../storage/storage.ts'
 import type { SignedIn } from '../wire.ts'
 import type { BodyOf } from './operations.ts'
@@ -15,6 +17,7 @@ import { type Confirm, confirmed, lastUserId, normalized } from './sign-in.ts'
 
 /** A sign-in that waits for its owner. */
 export interface WaitingSignIn {
+  /** Empty for a token of the app's backend. */
   readonly address: string
   /** Twenty digits: the device that is asked shows the same ones. */
   readonly signInCode: string
@@ -57,7 +60,7 @@ export class CodeSignIn {
       this.#storage,
       this.#keysOf,
       await lastUserId(this.#storage),
-      challengeId,
+      fromBase64Url(challengeId),
     )
     const proofs = { ...waitingId, ...(device && { device }), ...(reclaim && { reclaim }) }
     try {
@@ -68,6 +71,23 @@ export class CodeSignIn {
       return signedIn
     } catch (error) {
       if (hasCode(error, 'SIGN_IN_WAITING')) await this.#keep(address, error)
+      throw error
+    }
+  }
+
+  /** By a token of the app's backend. Rejects as `signIn`; the address of a wait is empty then. */
+  async signInByToken(signInToken: string): Promise<SignedIn> {
+    const challenge = sha256(new TextEncoder().encode(signInToken)).subarray(0, CHALLENGE_BYTES)
+    const lastUser = await lastUserId(this.#storage)
+    const device = await deviceProof(this.#storage, this.#keysOf, lastUser, challenge)
+    try {
+      const body = { verified: true, signInToken, ...(device && { device }) }
+      const reply = await this.#session.login(body)
+      if (!reply.verified) throw new CallsignError('ANSWER_INVALID', 'A token was answered with a code.')
+      await this.#forget()
+      return reply
+    } catch (error) {
+      if (hasCode(error, 'SIGN_IN_WAITING')) await this.#keep('', error)
       throw error
     }
   }
@@ -119,6 +139,7 @@ export class CodeSignIn {
 }
 
 const WAITING = 'waiting-sign-in'
+const CHALLENGE_BYTES = 16
 /** In the first minutes the owner holds both devices; later a minute does not matter. */
 const OFTEN = 60
 const OFTEN_MS = 5_000

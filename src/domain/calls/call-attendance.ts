@@ -26,6 +26,7 @@ import {
   type CallCommand,
   type CallOutcome,
   type DeclineReason,
+  type OperatorCommand,
   refused,
 } from './call-command.ts'
 import { departed, ended } from './call-settlement.ts'
@@ -88,12 +89,12 @@ export function withoutInvitation(call: Call, userId: UserId, inviterId: UserId 
 }
 
 /**
- * A suspended user out of the call, at once. A call of two ends, and so does one that they have rung alone; a ring of theirs counts as
- * unanswered, like that of a user who can't be reached.
+ * A suspended user out of the call, at once. A call of two ends, and so does a ring that they began. A ring at them counts as
+ * unanswered, as for a user who can't be reached.
  */
 export function withoutSuspended(call: Call, userId: UserId, nowMs: number): Call {
   const participant = participantOf(call, userId)
-  // Of an invitation that they were not to know of nothing changes.
+  // They were not to know of a withheld invitation.
   if (participant === undefined || participant.isWithheld || isOver(call)) return call
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
   const asked = rejoinAsks.length === call.rejoinAsks.length ? call : { ...call, rejoinAsks }
@@ -157,13 +158,38 @@ export function withRemoved(
   const participant = participantOf(call, userId)
   if (participant === undefined) return refused('USER_NOT_FOUND', 'nobody of that id has a part in the call')
   if (participant.state === 'removed') return { kind: 'changed', call }
+  return { kind: 'changed', call: withoutParticipant(call, participant, nowMs, freeRoomId) }
+}
+
+function withoutParticipant(call: Call, participant: Participant, nowMs: number, freeRoomId: number): Call {
+  const { userId, attendance } = participant
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
   const removed = departed(call, participant, 'removed', nowMs)
   const without = withParticipant({ ...call, rejoinAsks }, userId, removed)
-  return {
-    kind: 'changed',
-    call: participant.attendance === undefined ? without : withOtherRoom(without, freeRoomId),
-  }
+  return attendance === undefined ? without : withOtherRoom(without, freeRoomId)
+}
+
+/** Ends the call for all at the operator's request. */
+export function endedByOperator(call: Call, nowMs: number): Call {
+  if (isOver(call)) return call
+  const status = call.status === 'ringing' ? 'cancelled' : 'ended'
+  return ended(call, { status, endReason: 'operator' }, nowMs)
+}
+
+/** Removes a participant at the operator's request. A call in which there is nobody left to talk to ends by it. */
+export function removedByOperator(
+  call: Call,
+  { userId, nowMs }: Extract<OperatorCommand, { kind: 'operator-remove' }>,
+  freeRoomId: number,
+): CallOutcome {
+  const participant = participantOf(call, userId)
+  if (participant === undefined) return refused('USER_NOT_FOUND', 'nobody of that id has a part in the call')
+  if (participant.state === 'removed') return { kind: 'changed', call }
+  if (isOver(call)) return refused('CALL_ENDED', `the call is over: ${call.status}`)
+  const without = withoutParticipant(call, participant, nowMs, freeRoomId)
+  const hasOthers = without.participants.some(one => one.userId !== call.initiatorId && isPending(one))
+  const goesOn = call.status === 'ringing' ? userId !== call.initiatorId && hasOthers : !isTwoPerson(call)
+  return { kind: 'changed', call: goesOn ? without : endedByOperator(without, nowMs) }
 }
 
 /** A device that is no device of its user's any more: out of the call, and rung no more. */

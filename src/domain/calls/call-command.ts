@@ -98,7 +98,13 @@ export type CallCommand =
       readonly by: CallDeviceRef
       readonly nowMs: number
     }
+  | OperatorCommand
   | CallOccurrence
+
+/** The operator's, for the whole call: no device and no user of it asks for them. */
+export type OperatorCommand =
+  | { readonly kind: 'operator-end'; readonly nowMs: number }
+  | { readonly kind: 'operator-remove'; readonly nowMs: number; readonly userId: UserId }
 
 export type StartCommand = Extract<CallCommand, { kind: 'start' }>
 
@@ -135,10 +141,12 @@ export type CallOccurrence =
   | { readonly kind: 'account-suspended'; readonly nowMs: number; readonly userId: UserId }
 
 /** A device's command, or news of its presence. */
-export type DeviceCommand = Exclude<CallCommand, CallOccurrence>
+export type DeviceCommand = Exclude<CallCommand, CallOccurrence | OperatorCommand>
 
 /** A command as it is asked for: the room that decides on it says when it is. */
 export type CallRequest = Untimed<DeviceCommand>
+
+export type OperatorRequest = Untimed<OperatorCommand>
 
 type Untimed<Command> = Command extends CallCommand ? Omit<Command, 'nowMs'> : never
 
@@ -166,7 +174,7 @@ export interface CallFacts {
   readonly callsBetween: readonly Call[]
   /** Whether the room that was named belongs to another live call. */
   readonly isRoomInUse: boolean
-  /** With `start`, `invite` and `remove`: a room that no call has. */
+  /** With `start`, `invite` and removals: a room that no call has. */
   readonly freeRoomId: number
 }
 

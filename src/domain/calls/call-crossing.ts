@@ -15,6 +15,7 @@ import {
 import { withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
 import { ended } from './call-settlement.ts'
+import { timed } from './call-time-line.ts'
 
 /** The callee's call, at its end: its caller is gone. */
 interface Overtaken {
@@ -46,7 +47,7 @@ function crossedCall({ by, calleeIds, nowMs }: StartCommand, { callsBetween }: C
 function withoutCaller(call: Call, nowMs: number): ChangedCall {
   const next = nextVersionOf(call)
   const over = ended(next, { status: 'cancelled', endReason: 'caller_lost' }, nowMs)
-  return { call: over, effects: effectsOf(next, over, undefined, nowMs) }
+  return { call: timed(next, over, nowMs), effects: effectsOf(next, over, undefined, nowMs) }
 }
 
 function hasCaller(call: Call, nowMs: number): boolean {

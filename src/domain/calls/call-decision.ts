@@ -19,9 +19,11 @@ import {
 import { withAdmitted, withFeeds, withoutRoom } from './call-admission.ts'
 import {
   declinedCall,
+  endedByOperator,
   endedCall,
   joinedCall,
   leftCall,
+  removedByOperator,
   rungCall,
   withoutDevice,
   withoutInvitation,
@@ -42,6 +44,7 @@ import {
   type CallReply,
   type DeviceCommand,
   NO_FACTS,
+  type OperatorCommand,
   refused,
   type StartCommand,
 } from './call-command.ts'
@@ -50,6 +53,7 @@ import { effectsOf } from './call-effect.ts'
 import { isMadeBy, startedCall, withInvited } from './call-invitation.ts'
 import { openAskOf, rejoinedCall, secondsOpen, withAnswer, withAsk, withKeys } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
+import { timed } from './call-time-line.ts'
 import { recordOf, recordWithKeySets, recordWithOwnKey } from './call-view.ts'
 
 /**
@@ -68,14 +72,17 @@ export function decide(
   const next = nextVersionOf(call)
   const changedCall = (after: Call) => (after === next ? call : after)
   // A deadline before the command comes first, however late its timer is.
-  const present = withDeadlinesPassed(next, command.nowMs)
+  const present = timed(next, withDeadlinesPassed(next, command.nowMs), command.nowMs)
   const due = effectsOf(next, present, undefined, command.nowMs)
   if (command.kind === 'deadline') {
     return { kind: 'accepted', call: changedCall(present), effects: due, reply: DONE }
   }
-  if (isOccurrence(command)) {
-    const outcome = outcomeOfOccurrence(present, command)
-    const after = settled(outcome.call, command.nowMs)
+  if (isOccurrence(command) || isOfOperator(command)) {
+    const outcome = isOfOperator(command)
+      ? outcomeOfOperator(present, command, facts)
+      : outcomeOfOccurrence(present, command)
+    if (outcome.kind === 'refused') return outcome
+    const after = timed(present, settled(outcome.call, command.nowMs), command.nowMs)
     const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs), ...(outcome.told ?? [])]
     return { kind: 'accepted', call: changedCall(after), effects, reply: DONE }
   }
@@ -85,7 +92,7 @@ export function decide(
   if (refusal !== undefined) return refusal
   const outcome = outcomeOf(present, participant, command, facts)
   if (outcome.kind === 'refused') return outcome
-  const after = settled(outcome.call, command.nowMs)
+  const after = timed(present, settled(outcome.call, command.nowMs), command.nowMs, command.by.userId)
   const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...(outcome.told ?? [])]
   // A sign of life alone makes no version: a room may forget it.
   const kept = withRequest(changedCall(after), command.by, command.nowMs)
@@ -99,6 +106,16 @@ type PresenceCommand = Extract<CallCommand, { kind: `device-${string}` }>
 
 function isOccurrence(command: CallCommand): command is Occurrence {
   return OCCURRENCES.has(command.kind)
+}
+
+function isOfOperator(command: CallCommand): command is OperatorCommand {
+  return command.kind === 'operator-end' || command.kind === 'operator-remove'
+}
+
+function outcomeOfOperator(call: Call, command: OperatorCommand, { freeRoomId }: CallFacts): CallOutcome {
+  return command.kind === 'operator-end'
+    ? { kind: 'changed', call: endedByOperator(call, command.nowMs) }
+    : removedByOperator(call, command, freeRoomId)
 }
 
 function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
@@ -125,7 +142,8 @@ function decideStart(call: Call | undefined, command: StartCommand, facts: CallF
   const outcome =
     call === undefined ? startedCall(command, facts, actor) : ({ kind: 'changed', call } as const)
   if (outcome.kind === 'refused') return outcome
-  const { call: started, ended } = outcome
+  const { ended } = outcome
+  const started = timed(call, outcome.call, command.nowMs)
   const effects = effectsOf(call, started, command.by, command.nowMs)
   const record = recordOf(started, command.by)
   return {

@@ -95,6 +95,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, actor: Call
     lastKeys: undefined,
     epochKeys: undefined,
     keySets: called.members === undefined ? [] : [{ epoch: 1, members: called.members }],
+    timeLine: [],
     quiet: undefined,
   }
   return { kind: 'changed', call, ended: crossing?.ended }

@@ -23,7 +23,7 @@ function startOf({ callId, initiatorId, participants, isVideo }: Call): WebhookE
   return { kind: 'call.started', callId, callerId: initiatorId, calleeIds, isVideo }
 }
 
-/** The answer to an invitation, or that none came. One that its inviter was blocked for is nobody's missed call. */
+/** The answer to an invitation, or that none came. Where the inviter was blocked, no call was missed. */
 function answerOf(before: Call | undefined, after: Call, participant: Participant): WebhookEvent | undefined {
   const { userId, state, invitedBy, isWithheld } = participant
   const was = before && participantOf(before, userId)

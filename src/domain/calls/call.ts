@@ -81,8 +81,33 @@ export interface Call {
   /** In the order of their first invitation, the initiator first; never removed from the list. */
   readonly participants: readonly Participant[]
   readonly rejoinAsks: readonly RejoinAsk[]
+  /** For the operator; see `call-time-line.ts`. */
+  readonly timeLine: readonly CallMoment[]
   /** When an active call became empty, or had one alone with no callee pending. */
   readonly quiet: Quiet | undefined
+}
+
+/** A state of a participant, as they come into it, or what else happened to people of the call. */
+export type MomentKind =
+  | ParticipantState
+  | 'started'
+  /** A push provider took a ring for them. */
+  | 'push_taken'
+  /** No device of theirs had a socket or took a push. */
+  | 'unreachable'
+  /** To another device of theirs. */
+  | 'moved'
+  /** The room at the media gateway lets them in, and is gone. */
+  | 'media_ready'
+  | 'media_lost'
+  | 'ended'
+
+export interface CallMoment {
+  readonly atMs: number
+  readonly kind: MomentKind
+  readonly userIds: readonly UserId[]
+  /** The inviter, the host who removed them, the user who ended the call. */
+  readonly byUserId?: UserId
 }
 
 export interface Participant {

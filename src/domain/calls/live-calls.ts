@@ -11,6 +11,8 @@ export interface LiveCalls {
   readonly size: number
   /** Notes the call as it is now; forgets an ended one. */
   put(call: Call): void
+  /** Returns the live calls, as last put. */
+  all(): readonly Call[]
   forget(callId: CallId): void
   /** Returns the live calls that the user has a part in, the one with the latest change last. */
   callsOf(userId: UserId): readonly CallId[]

@@ -1,6 +1,6 @@
 /**
  * Events that the operator's own services hear of by webhook: what happened, told by ids. No names, addresses, keys or tokens:
- * who wants more asks the server API, and what is erased there is in no event either.
+ * the server API has the rest, and an erasure there leaves no name in an event.
  */
 
 import type { CallEndReason, CallStatus, Participant } from '../calls/call.ts'
@@ -74,15 +74,15 @@ export type WebhookEvent =
       readonly reason: CallEndReason
       readonly endedBy?: UserId | undefined
       readonly isVideo: boolean
-      /** Since the first callee came in; 0 for a call that nobody answered. */
+      /** Since the first callee came in; 0 for an unanswered call. */
       readonly talkedMs: number
       readonly participants: readonly EndedParticipant[]
     }
-  /** Who reported is in no event. */
+  /** No event names the reporter. */
   | {
       readonly kind: 'report.created'
       readonly reportId: string
-      /** The one who is reported. */
+      /** The reported user. */
       readonly userId: UserId
       readonly callId?: CallId | undefined
       readonly reason: string
@@ -167,7 +167,7 @@ export function usersIn(event: WebhookEvent): ReadonlySet<UserId> {
   }
 }
 
-/** That two people became contacts, or are none any more. */
+/** Two people became contacts, or are none any more. */
 export function contactEvent(kind: ContactEvent['kind'], one: UserId, other: UserId): ContactEvent {
   return { kind, userIds: one < other ? [one, other] : [other, one] }
 }

@@ -158,6 +158,7 @@ function open(
     },
     lookUpKeys: keyLookups(published, vrf),
     askRoom: rooms.ask,
+    operateRoom: rooms.operate,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,
     admit: admitOf(config.application),

@@ -12,7 +12,6 @@ import { endpointName } from '../../store/operators/webhook-endpoints.ts'
 import { WebhookQueue } from '../../store/operators/webhook-queue.ts'
 import type { Stores } from '../application-stores.ts'
 import type { WritingProcess } from '../process/process.ts'
-import type { WriterServing } from './writes.ts'
 
 /** Also has the endpoint of the settings be as they say. */
 export async function startWebhooks(
@@ -70,7 +69,10 @@ export async function startWebhooks(
 export function webhookPostsOf({
   nowMs,
   randomBytes,
-}: Pick<WriterServing, 'nowMs' | 'randomBytes'>): WebhookPosts {
+}: {
+  readonly nowMs: () => number
+  readonly randomBytes: (length: number) => Uint8Array
+}): WebhookPosts {
   return {
     faultOf: faultOfWebhookUrl,
     newSecret: () => newWebhookSecret(randomBytes),

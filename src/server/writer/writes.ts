@@ -14,6 +14,7 @@ import type { ApiDeps, AskRoom } from '../../api/deps.ts'
 import { DeviceLists } from '../../api/devices/device-lists.ts'
 import { DeviceRegistration } from '../../api/devices/device-registration.ts'
 import { WRITES, type WriteDeps } from '../../api/operations.ts'
+import type { OperateRoom } from '../../api/server-api/deps.ts'
 import { SERVER_OPERATIONS } from '../../api/server-api/operations.ts'
 import { operationRoutes } from '../../api/table/operation-routes.ts'
 import { serverRoutes } from '../../api/table/server-routes.ts'
@@ -67,6 +68,7 @@ export interface WriterServing extends Serving {
   readonly lookUpKeys: LookUpKeys
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
+  readonly operateRoom: OperateRoom
   readonly callIndex: LiveCalls
   /** See `DeliveryDeps`. */
   readonly onRingTaken: DeliveryDeps['onRingTaken']
@@ -106,7 +108,7 @@ export function openApplication(serving: WriterServing): Application {
 }
 
 function openWrites(serving: WriterServing): Writes {
-  const { stores, nowMs } = serving
+  const { stores, nowMs, operateRoom, lookUpKeys } = serving
   const senders = openSenders(serving)
   const smsBudget = openSmsBudget(serving)
   const deps = operationDeps(serving, senders, smsBudget)
@@ -115,8 +117,7 @@ function openWrites(serving: WriterServing): Writes {
     serverRoutes: serverRoutes(SERVER_OPERATIONS, {
       ...stores,
       ...deps,
-      lookUpKeys: serving.lookUpKeys,
-      webhookPosts: webhookPostsOf(serving),
+      ...{ lookUpKeys, operateRoom, webhookPosts: webhookPostsOf(serving) },
     }),
     outbox: stores.outbox,
     delivery: openDelivery(serving, senders, smsBudget),

@@ -15,7 +15,7 @@ export interface SessionTables {
   readonly database: ReadStore
   readonly expiries: Expiries
   readonly lifetimes: TokenLifetimes
-  /** Left out where nothing is told. */
+  /** Without it, no event is written. */
   readonly webhooks?: Pick<Webhooks, 'add'>
 }
 

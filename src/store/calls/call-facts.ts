@@ -42,7 +42,7 @@ export class CallFactsReader {
       case 'invite':
         return { ...this.#liveFacts(request, callId), ...this.#peopleFacts(request) }
       case 'remove':
-        return { ...NO_FACTS, freeRoomId: this.#freeRoomId() }
+        return this.readForOperator()
       case 'request-rejoin':
         return { ...NO_FACTS, actor: this.#actorOf(by) }
       case 'join':
@@ -53,6 +53,11 @@ export class CallFactsReader {
       default:
         return NO_FACTS
     }
+  }
+
+  /** For a command of the operator's. */
+  readForOperator(): CallFacts {
+    return { ...NO_FACTS, freeRoomId: this.#freeRoomId() }
   }
 
   #peopleFacts({ by, calleeIds }: CallingRequest): Pick<CallFacts, PeopleFact> {

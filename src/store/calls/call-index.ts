@@ -38,6 +38,10 @@ export class CallIndex implements LiveCalls {
     this.#callInRoom.set(roomId, callId)
   }
 
+  all(): readonly Call[] {
+    return Array.from(this.#calls.values(), ({ call }) => call)
+  }
+
   forget(callId: CallId): void {
     const known = this.#calls.get(callId)
     if (known === undefined) return

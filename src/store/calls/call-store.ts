@@ -12,17 +12,20 @@ import type { CallId, UserId } from '../../domain/ids.ts'
 import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { callInKey, idsKey } from '../engine/keys.ts'
+import { callInKey, idsKey, timeBytes } from '../engine/keys.ts'
 import type { Change, Store, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
+import type { AuditLog } from '../operators/audit-log.ts'
+import type { AuditRow } from '../operators/operator-tables.ts'
 import type { Webhooks } from '../operators/webhook-store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
+import type { ListEntry, ListRange } from '../tables/id-lists.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
 import { SealedValues } from '../tables/sealed-values.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
-import { CALLS, CALLS_ENDED } from './call-tables.ts'
+import { CALLS, CALLS_BY_END, CALLS_ENDED, ENDED_CALL_KEPT_MS } from './call-tables.ts'
 
 export interface CallStoreDeps extends StoreDeps {
   readonly database: Store
@@ -30,8 +33,16 @@ export interface CallStoreDeps extends StoreDeps {
   readonly notices: Pick<Notices, 'tellDevice'>
   readonly history: Pick<CallHistoryStore, 'put'>
   readonly idempotency: Pick<IdempotencyStore, 'keep'>
-  /** Left out where nothing is told. */
+  readonly auditLog: Pick<AuditLog, 'add'>
+  /** Without it, no event is written. */
   readonly webhooks?: Pick<Webhooks, 'add'>
+}
+
+/** What is written with a decision. */
+export interface WrittenBeside {
+  readonly kept?: KeptReply | undefined
+  /** Of the operator's command. */
+  readonly audit?: AuditRow | undefined
 }
 
 /** The reply to the request that the command came with, for when the request is repeated. */
@@ -54,6 +65,15 @@ export class CallReader {
     const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
     return row && this.sealed.open(row)
   }
+
+  /** Calls that ended in the last day, the latest end first. */
+  readEnded(view: View, { limit, after }: Pick<ListRange, 'limit' | 'after'>): ListEntry[] {
+    // Read backwards, the start belongs to the range; the entry itself may be gone.
+    const start = after && endKey(after.atMs, after.id)
+    const keys = view.keys(CALLS_BY_END, { ...(start && { start }), reverse: true, limit: limit + 1 })
+    const entries = [...keys].map(endOf)
+    return entries.filter(({ id, atMs }) => id !== after?.id || atMs !== after.atMs).slice(0, limit)
+  }
 }
 
 /** The calls of the writer. */
@@ -68,7 +88,7 @@ export class CallStore extends CallReader {
     super(deps)
     this.#deps = deps
     this.#ringing = new WatchedCache(deps.database, [CALLS], callInKey, RINGING_CALLS_KEPT_MAX)
-    deps.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
+    deps.expiries.define(EXPIRY.endedCall, (change, key) => this.#onEndedDue(change, key))
   }
 
   /** As `read`, for the room that decides on the call: all its writes have ended. */
@@ -98,14 +118,14 @@ export class CallStore extends CallReader {
   }
 
   /**
-   * Writes what a decision says, and the reply if it is to be kept; resolves when all of it is durable. Rejects with
+   * Writes what a decision says, and what goes with it; resolves when all of it is durable. Rejects with
    * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
    * otherwise exist without its messages.
    */
   async apply(
     { call, effects, ended }: Omit<CallAccepted, 'kind' | 'reply'>,
     nowMs: number,
-    kept?: KeptReply,
+    { kept, audit }: WrittenBeside = {},
   ): Promise<void> {
     const endOther = ended && this.#writeOf(ended)
     const write = this.#writeOf({ call, effects })
@@ -113,6 +133,7 @@ export class CallStore extends CallReader {
       endOther?.(change)
       write(change)
       if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
+      if (audit !== undefined) this.#deps.auditLog.add(change, audit)
     }, nowMs)
   }
 
@@ -141,7 +162,16 @@ export class CallStore extends CallReader {
     const key = idsKey(callId)
     change.remove(CALLS, key)
     change.put(CALLS_ENDED, key, sealed)
-    this.#deps.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
+    change.put(CALLS_BY_END, endKey(endedAtMs, callId), 0)
+    this.#deps.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_CALL_KEPT_MS, key)
+  }
+
+  /** The row that says when the call ended is among those that are as old; another ending may have taken it already. */
+  #onEndedDue(change: Change, key: Uint8Array): undefined {
+    change.remove(CALLS_ENDED, key)
+    const end = timeBytes(change.nowMs - ENDED_CALL_KEPT_MS + 1)
+    for (const old of [...change.keys(CALLS_BY_END, { end, limit: OLD_AT_ONCE })])
+      change.remove(CALLS_BY_END, old)
   }
 
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
@@ -177,6 +207,15 @@ function assertBegins(change: Change, callId: CallId, expected: Uint8Array | und
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
 }
 
-const ENDED_KEPT_MS = 86_400_000
+function endKey(endedAtMs: number, callId: bigint): Uint8Array {
+  return Buffer.concat([timeBytes(endedAtMs), idsKey(callId)])
+}
+
+function endOf(key: Uint8Array): ListEntry {
+  const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
+  return { atMs: bytes.readUIntBE(0, 6), id: bytes.readBigUInt64BE(6) }
+}
+
+const OLD_AT_ONCE = 16
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

@@ -40,7 +40,7 @@ export interface ContactStoreDeps extends ContactTables {
   readonly expiries: Expiries
   readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
   readonly displayNameOf: (view: View, userId: UserId) => string
-  /** Left out where nothing is told. */
+  /** Without it, no event is written. */
   readonly webhooks?: Pick<Webhooks, 'add'>
   /** Tells every device of a user but one. */
   readonly tell: (change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId) => void

@@ -36,7 +36,7 @@ export class DeviceStore {
 
   readonly #webhooks: Pick<Webhooks, 'add'> | undefined
 
-  /** `webhooks` is left out where nothing is told. */
+  /** Without `webhooks`, no event is written. */
   constructor(store: ReadStore, webhooks?: Pick<Webhooks, 'add'>) {
     this.#webhooks = webhooks
     this.#activeDevices = new WatchedCache(store, [DEVICES], userInKey, DEVICE_LISTS_KEPT_MAX)

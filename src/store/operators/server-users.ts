@@ -17,7 +17,7 @@ import type { ContactStore } from '../contacts/contact-store.ts'
 import type { Change, View } from '../engine/store.ts'
 import type { Notices } from '../messages/notices.ts'
 
-/** What the backend says of a user. A member left out stays as it is. */
+/** A user's members as the backend sends them. A member left out stays as it is. */
 export interface SaidOfUser {
   readonly displayName?: string | undefined
   /** Undefined: taken away. */
@@ -64,8 +64,8 @@ export class ServerUsers {
   }
 
   /**
-   * Makes or changes a user; only one named by an external id is made. What the backend says of addresses is contact data: login
-   * methods are the user's own. Throws `USER_NOT_FOUND`, `METHOD_IN_USE`, `EXTERNAL_ID_IN_USE`.
+   * Makes or changes a user; only one named by an external id is made. Addresses become contact data: login methods are the
+   * user's own. Throws `USER_NOT_FOUND`, `METHOD_IN_USE`, `EXTERNAL_ID_IN_USE`.
    */
   put(change: Change, ref: UserRef, said: SaidOfUser): PutUser {
     const userId = this.#find(change, ref)

@@ -1,6 +1,6 @@
 /**
  * Which users have changed, in order, for a backend that keeps its own list of them: the latest change of each, by rising
- * numbers. Of a user who was erased, the id alone is told for a while.
+ * numbers. An erased user stays in the list for a while, by the id alone.
  */
 
 import type { UserId } from '../../domain/ids.ts'

@@ -1,4 +1,4 @@
-/** What the operator's services hear of a user: at the end of each change in one event, however often it writes the user. */
+/** Events about users: one at the end of each change, however often it writes the user. */
 
 import type { User } from '../../domain/accounts/account.ts'
 import type { UserId } from '../../domain/ids.ts'

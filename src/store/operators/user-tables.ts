@@ -9,7 +9,7 @@ import { idInKey, idsKey, indexKey, textKey } from '../engine/keys.ts'
 import { count, id, object, oneOf, optional, type RowOf } from '../engine/row-form.ts'
 import { rowTable } from '../engine/table.ts'
 
-/** Whose an external id is; by its hash, since a key has a fixed length. */
+/** The user of each external id; by its hash, since a key has a fixed length. */
 export const EXTERNAL_IDS = rowTable(
   'external-ids',
   { 'external id': HASH },
@@ -28,7 +28,7 @@ export const EXTERNAL_IDS = rowTable(
   },
 )
 
-/** An address may be that of several: nobody has proven it. */
+/** Several users may have one address, since it is unproven. */
 export const CONTACT_ADDRESSES = rowTable('contact-addresses', { address: HASH, user: ID }, oneOf(0), {
   holds: 'nothing: its key says of whom the backend has said an address',
   relations: [
@@ -96,5 +96,5 @@ export function contactIdentifiers({ email, phone }: ContactData = {}): string[]
   ]
 }
 
-/** How long it is told of a user that they were erased. */
+/** How long an erased user stays in the list of changes. */
 export const ERASED_TOLD_MS = 30 * 86_400_000

@@ -16,7 +16,7 @@ export interface WebhookEndpoint extends Omit<EndpointRow, 'sealedSecrets'> {
   readonly secrets: readonly string[]
 }
 
-/** What the operator says of an endpoint. */
+/** An endpoint as the operator describes it. */
 export interface EndpointSettings {
   readonly url: string
   /** All kinds where it is missing. */
@@ -138,7 +138,7 @@ export function endpointName(endpointId: bigint): string {
   return endpointId === OF_SETTINGS ? 'settings' : `wh_${endpointId.toString(16).padStart(12, '0')}`
 }
 
-/** The endpoint of that name; undefined for what is no name. */
+/** The endpoint of that name; undefined for any other text. */
 export function parseEndpointName(name: string): bigint | undefined {
   if (name === 'settings') return OF_SETTINGS
   return /^wh_[0-9a-f]{12}$/.test(name) ? BigInt(`0x${name.slice(3)}`) : undefined

@@ -67,7 +67,7 @@ export class WebhookQueue {
 
   /**
    * Until it is durable they are not taken again. `isGone`: the endpoint has answered that it is, so nothing more is written for
-   * it; `isDown`: few are tried, so those whose time is over die untried. Resolves with what died.
+   * it; `isDown`: few are tried, so expired ones die untried. Resolves with those that died.
    */
   async settle(
     settlements: readonly WebhookSettlement[],

@@ -37,11 +37,11 @@ export interface StoredWebhook {
   readonly webhookId: string
   readonly atMs: number
   readonly event: WebhookEvent
-  /** What the operator's backend calls the users of the event, of those that it has given a name to. */
+  /** External ids of the event's users who have one. */
   readonly externalIds: readonly (readonly [UserId, string])[]
 }
 
-/** What became of a try. */
+/** The outcome of a try. */
 export type WebhookSettlement =
   | { readonly kind: 'sent'; readonly seq: number }
   | { readonly kind: 'failed'; readonly seq: number; readonly dueMs: number }
@@ -53,7 +53,7 @@ export interface WebhookBounds {
   /** Events that wait, for all endpoints. */
   readonly waitingMax: number
   readonly waitingBytesMax: number
-  /** Of one endpoint. */
+  /** For each endpoint. */
   readonly deadMax: number
 }
 
@@ -125,7 +125,7 @@ export class Webhooks {
     return died
   }
 
-  /** Kills what has waited for three days without being tried to its end, oldest first: some of it with each call. */
+  /** Kills events older than three days, oldest first: some with each call. */
   killExpired(change: Change, endpointId: bigint): Died[] {
     const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
     const expired = [...change.range(WEBHOOK_EVENTS, range)]
@@ -145,7 +145,7 @@ export class Webhooks {
   }
 
   /**
-   * Has some dead events wait again, from a place on; they hold up no others. Returns how many, and where to go on, undefined
+   * Has some dead events wait again, from a place on; no other event waits for them. Returns how many, and where to go on, undefined
    * at the end or when there is no room for more.
    */
   retry(change: Change, endpointId: bigint, fromSeq: number): { count: number; nextSeq: number | undefined } {
@@ -287,7 +287,7 @@ export class Webhooks {
     this.#count(change, idInKey(key, 0), { dead: -1 })
   }
 
-  /** The oldest events of the endpoint that has the most die, until what waits is within its bounds. */
+  /** The oldest events of the endpoint that has the most die, until the rest is within its bounds. */
   #makeRoom(change: Change): void {
     for (let killed = 0; killed < KILLED_AT_ONCE && this.#isFullWith(change, 0); killed++) {
       const fullest = this.endpoints
@@ -378,8 +378,8 @@ function bytesOf({ sealed }: Pick<EventRow, 'sealed'>): number {
 
 const NO_EVENTS: EndpointFigures = { nextSeq: 1, waiting: 0, waitingBytes: 0, dead: 0 }
 const SUBJECT_BYTES = { user: Uint8Array.of(1), call: Uint8Array.of(2) }
-/** An event that has failed so often holds up no others of its subject. */
-export const ORDERED_TRIES = 3
+/** After so many failures, later events of its subject pass an event. */
+const ORDERED_TRIES = 3
 /** How long an event is tried. */
 export const LIFETIME_MS = 3 * 86_400_000
 const DEAD_KEPT_MS = 30 * 86_400_000
@@ -394,6 +394,6 @@ const KEYS_BYTES = 128
 const RETRIED_AT_ONCE = 1_000
 /** Rows of one change. */
 const LOOKED_AT_ONCE = 256
-/** After the bound was lowered, a change kills some of what is beyond it. */
+/** After the bound was lowered, each change kills some of the surplus. */
 const KILLED_AT_ONCE = 16
 const FIGURES_KEPT_MAX = 64

@@ -1,4 +1,4 @@
-/** Tables of webhooks: endpoints, and the events that wait for each of them or that it never took. */
+/** Tables of webhooks: endpoints, and their waiting and dead events. */
 
 import type { DeathReason, WebhookEventKind } from '../../domain/operators/webhook-event.ts'
 import { EXPIRY } from '../engine/expiries.ts'
@@ -38,7 +38,7 @@ export const WEBHOOK_ENDPOINTS = rowTable('webhook-endpoints', { endpoint: ID },
 
 export type EndpointFigures = RowOf<typeof FIGURES>
 const FIGURES = object({
-  /** That of the next event; the first has 1. */
+  /** The next event's; the first has 1. */
   nextSeq: count,
   waiting: count,
   waitingBytes: count,

@@ -18,8 +18,7 @@ import { Uint64, Uint64Text } from '../../../src/schema/uint64.ts'
 import { HttpServer } from '../../../src/transport/http.ts'
 import { statusOf } from '../../../src/transport/problem.ts'
 import { DocumentedAnswers } from '../../support/documented.ts'
-import { runProgram } from '../../support/programs.ts'
-import { PROJECT_ROOT } from '../../support/vectors.ts'
+import { lintOpenApi } from '../../support/openapi-lint.ts'
 
 const rename = operationWithBody(Type.Object({ id: Uint64, name: Type.Optional(Type.String()) }), {
   id: 'renameThing',
@@ -231,7 +230,7 @@ t.test('every operation has its forms and its codes in the document', async t =>
 t.test('the document of the whole application passes the linter', async t => {
   const file = join(t.testdir(), 'openapi.json')
   writeFileSync(file, JSON.stringify(documentOf([...OPERATIONS, rename, list, forget])))
-  const { code, stdout, stderr } = await lint(file)
+  const { code, stdout, stderr } = await lintOpenApi(file)
   t.equal(code, 0, stdout + stderr)
 })
 
@@ -240,19 +239,10 @@ t.test('the linter finds a document’s faults', async t => {
   document.paths['/app/api/thing/{thingId}'].put.parameters.shift()
   const file = join(t.testdir(), 'openapi.json')
   writeFileSync(file, JSON.stringify(document))
-  const { code, stdout } = await lint(file)
+  const { code, stdout } = await lintOpenApi(file)
   t.equal(code, 1)
   t.match(stdout, /path-parameters-defined/)
 })
-
-/** `redocly lint` without anything of it on the network. */
-function lint(file: string) {
-  const redocly = join(PROJECT_ROOT, 'node_modules/@redocly/cli/bin/cli.js')
-  const config = join(PROJECT_ROOT, 'test/support/redocly.yaml')
-  const environment = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
-  const args = [redocly, 'lint', file, '--config', config, '--format', 'stylish']
-  return runProgram(process.execPath, args, { environment })
-}
 
 t.test('the document is served with a tag, by which it is not sent twice', async t => {
   let made = 0

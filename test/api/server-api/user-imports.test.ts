@@ -126,7 +126,7 @@ t.test('a line at fault, wherever it is, stops no other', async t => {
   t.equal(userCount(), before + 1 + bad.length)
 })
 
-t.test('a user twice in one file is told of, also across portions, and the first line counts', async t => {
+t.test('a user twice in one file is refused the second time, also across portions', async t => {
   const { run, world, userCount } = await open(t)
   const file = `${fileOf({ ref: 'ext:ann', displayName: 'Ann' })}${manyLines(150)}${fileOf({ ref: 'ext:ann', displayName: 'Eve' })}`
   const answers = await run(file)
@@ -203,7 +203,7 @@ t.test('an import that breaks off has done what it answered, and can come again'
   t.equal(userCount(), 350)
 })
 
-t.test('where the store fails in the middle, what was answered is there', async t => {
+t.test('where the store fails in the middle, all answered lines are there', async t => {
   const { begin, run, userCount, world } = await open(t)
   const parts = await begin(manyLines(250))
   await parts.next()

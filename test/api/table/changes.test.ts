@@ -80,6 +80,8 @@ const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
   'media-admitted': 'written',
   'media-feeds': 'written',
   'media-lost': 'written',
+  'operator-end': 'written',
+  'operator-remove': 'written',
 }
 const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
   search: true,
@@ -709,6 +711,38 @@ t.test('the server API: users', async () => {
   await askServer('deleteUser', { params: ['ext:olga'], query: '?now=true' })
 })
 
+t.test('the server API: signing in a user that it has made, and suspending one', async () => {
+  await askServer('putUser', { params: ['ext:quinn'], body: { displayName: 'Quinn' } })
+  const { token } = await askServer('createSignInToken', { params: ['ext:quinn'] })
+  await ask('login', { body: { verified: true, signInToken: token } })
+  const [rita, sam] = [await newPhone('rita'), await newPhone('sam')]
+  await befriend(rita, sam)
+  const callId = await startCall(rita, sam)
+  await ask('joinCall', { token: sam.token, params: [callId] })
+  const params = [`id:${sam.userId}`]
+  const untilAt = new Date(world.nowMs() + 86_400_000).toISOString()
+  await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
+  await askServer('unsuspendUser', { params })
+  await askServer('suspendUser', { params, body: { reason: 'abuse', untilAt } })
+})
+
+t.test('the server API: contacts, circles and calls', async () => {
+  const [tom, uma, vic] = [await newPhone('tom'), await newPhone('uma'), await newPhone('vic')]
+  const [a, b] = [`id:${tom.userId}`, `id:${uma.userId}`]
+  await askServer('linkContacts', { body: { a, b } })
+  await askServer('unlinkContacts', { query: `?a=${a}&b=${b}` })
+  for (const { userId } of [tom, uma, vic])
+    await askServer('addCircleMember', { params: ['team', `id:${userId}`] })
+  await askServer('listCircleMembers', { params: ['team'] })
+  const callId = await startCall(tom, uma, vic)
+  await askServer('listCalls')
+  await askServer('removeUserFromCall', { params: [callId], body: { ref: `id:${vic.userId}` } })
+  await askServer('getCallOfUsers', { params: [callId] })
+  await askServer('endCallOfUsers', { params: [callId] })
+  await askServer('removeCircleMember', { params: ['team', `id:${vic.userId}`] })
+  await askServer('endCircle', { params: ['team'] })
+})
+
 t.test('the server API: an export', async () => {
   const { userId } = await signIn('ned@example.org')
   await askServer('exportUserByRef', { params: [`id:${userId}`] })
@@ -719,21 +753,24 @@ t.test('the server API: webhooks', async t => {
   await askServer('testWebhook', { params: [webhookId] })
   const { id: other } = await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })
   webhookOutcome = { kind: 'retry', reason: 'http-500' }
-  await newPhone('pat')
+  await newPhone('wes')
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('quin')
+  await newPhone('wyn')
   await askServer('deleteWebhook', { params: [other] })
   const { items } = await askServer('listDeadWebhooks', { params: [webhookId] })
   t.ok(items.length > 2)
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: { from: items[0].seq } })
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('rae')
+  await newPhone('wil')
   webhookOutcome = { kind: 'gone' }
-  await newPhone('sam')
+  await newPhone('wim')
   t.same((await askServer('listWebhooks')).items[0].state, 'gone')
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: {} })
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('wes-again')
+  webhookOutcome = { kind: 'sent' }
 })
 
 t.test('endings', async () => {

@@ -1,4 +1,4 @@
-/** References to users: which texts are one, and what is said of the others. */
+/** References to users: the texts that are one, and the refusal of any other text. */
 import fc from 'fast-check'
 import t from 'tap'
 import { isExternalId, readUserRef } from '../../../src/domain/operators/user-ref.ts'
@@ -29,7 +29,7 @@ t.test('an external id is every text of 1 to 256 octets, as it stands', async t 
   })
 })
 
-t.test('what is neither is refused with the place and a sentence', async t => {
+t.test('any other text is refused with the place and a sentence', async t => {
   const lone = ['ext:\ud800', 'ext:a\udc00b', `ext:${'\udfff'.repeat(80)}`]
   const long = ['ext:', `ext:${'a'.repeat(257)}`, `ext:${'é'.repeat(129)}`, `ext:${'😀'.repeat(65)}`]
   const ids = ['id:', 'id:-1', 'id:01', 'id:1.0', 'id: 1', 'id:18446744073709551616', 'id:abc']

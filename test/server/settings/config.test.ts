@@ -236,7 +236,11 @@ t.test('a text of another form is refused with its form', async t => {
     ],
     [
       { CALLSIGN_SMS_URL: 'ftp://user:password@sms.example.org' },
-      'CALLSIGN_SMS_URL is an http or https address',
+      'CALLSIGN_SMS_URL is an https or http address',
+    ],
+    [
+      { CALLSIGN_SMS_URL: 'http://sms.example.org/' },
+      'CALLSIGN_SMS_URL is an https address, or an http address of this machine or a private network',
     ],
   ]
   for (const [environment, sentence] of sentences)
@@ -535,7 +539,7 @@ t.test('lists have commas, and each item its form', async t => {
   }
 })
 
-t.test('a login check is at an https address, or on this machine', async t => {
+t.test('a login check is at an https address, or on this machine or a private network', async t => {
   const check = (url: string, more: Environment = {}) =>
     development({ CALLSIGN_LOGIN_CHECK_URL: url, ...more })
   const good = [
@@ -543,6 +547,8 @@ t.test('a login check is at an https address, or on this machine', async t => {
     'http://127.0.0.1:9000/',
     'http://localhost',
     'http://[::1]:80/x',
+    'http://10.0.0.7/',
+    'http://checks:8080/',
   ]
   for (const url of good)
     t.same(check(url, { CALLSIGN_LOGIN_CHECK_TOKEN: 'x' }).application.loginCheck, { url, token: 'x' })
@@ -553,10 +559,11 @@ t.test('a login check is at an https address, or on this machine', async t => {
     'http://localhost.example.org/',
     'http://127.0.0.1.example.org/',
     'ftp://127.0.0.1/',
+    'http://169.254.169.254/',
     'https://user:password@check.example.org/',
     'https://',
   ]
-  const form = 'an https address, or an http address of this machine, without a password'
+  const form = 'an https address, or an http address of this machine or a private network, without a password'
   for (const url of bad) {
     const [problem, ...others] = problemsOf(() => check(url))
     t.match(problem, `CALLSIGN_LOGIN_CHECK_URL is ${form}, not `, url)

@@ -15,6 +15,7 @@ import { formatWitnessKey, witnessKeyFromSeed } from '../../../src/log/cosignatu
 import { generateKeys } from '../../../src/log/keys.ts'
 import { type Config, ConfigError, listSettings, readConfig } from '../../../src/server/settings/config.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
+import { WEBHOOK_SECRET } from '../../support/webhooks.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -61,6 +62,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_HTTP_HOST: 'localhost',
   CALLSIGN_GRPC_HOST: 'localhost',
   CALLSIGN_ADMIN_HOST: 'localhost',
+  CALLSIGN_SERVER_API_HOST: 'localhost',
   CALLSIGN_DATA_DIR: '/srv/callsign/data',
   CALLSIGN_TLS_CERT: tlsFile('server.crt'),
   CALLSIGN_TLS_KEY: tlsFile('server.key'),
@@ -97,6 +99,8 @@ const EXAMPLES: Environment = {
   CALLSIGN_VAPID_KEY: generateVapidKey(randomBytes),
   CALLSIGN_TOKEN_KEY: generateUserTokenKey(randomBytes),
   CALLSIGN_SMS_COUNTRIES: 'VN',
+  CALLSIGN_WEBHOOK_URL: 'https://app.example.org/hooks',
+  CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
   CALLSIGN_LOGIN_CHECK_URL: 'https://check.example.org/sms',
   CALLSIGN_LOGIN_CHECK_CA: tlsFile('ca.crt'),
   CALLSIGN_LOGIN_CHECK_TOKEN: 'token-of-the-check',

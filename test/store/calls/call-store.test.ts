@@ -60,6 +60,7 @@ function call(changes: Partial<Call> = {}): Call {
     version: 2,
     roomId: 123_456_789,
     isRoomNamed: false,
+    timeLine: [],
     status: 'ringing',
     isVideo: false,
     initiatorId: ANN,
@@ -187,7 +188,9 @@ t.test('a decision is one change: call, inboxes, pushes, history and reply', asy
     { kind: 'history', userId: one.userId, row: missed(nowMs) },
   ]
   const request = { scope: 'startCall 7', key: 'k', body: Buffer.from('{}') }
-  await calls.apply({ call: call(), effects }, nowMs, { request, reply: '{"status":201}' })
+  await calls.apply({ call: call(), effects }, nowMs, {
+    kept: { request, reply: '{"status":201}' },
+  })
   t.equal(changes(), 1)
   t.same(read(), call())
   t.same([one.kinds(), other.kinds()], [['call_invitation'], ['call_invitation']])

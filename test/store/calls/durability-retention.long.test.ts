@@ -111,7 +111,7 @@ class BusyPair {
   ): Promise<Call> {
     const decision = decide(call, command, facts)
     if (decision.kind === 'refused') throw new Error(`${command.kind}: ${decision.detail}`)
-    await this.#calls.apply(decision, command.nowMs, kept)
+    await this.#calls.apply(decision, command.nowMs, { kept })
     return decision.call
   }
 

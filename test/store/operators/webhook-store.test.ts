@@ -1,4 +1,4 @@
-/** Events that wait for endpoints: who hears of what, in which order, how many may wait, and what becomes of dead ones. */
+/** Events that wait for endpoints: receivers, order, bounds, and dead ones. */
 
 import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
@@ -114,7 +114,7 @@ t.test('an event is due at its time, and the next time is known', async t => {
   t.equal(queue.nextDueMs(), undefined)
 })
 
-t.test('beyond what may wait, the oldest events of the endpoint with the most die', async t => {
+t.test('beyond the bound, the oldest events of the endpoint with the most die', async t => {
   const { database, add, create, webhooks, rows } = openWebhooks(t, { bounds: { waitingMax: 4 } })
   const [most, few] = [await create(), await create({ kinds: ['call.missed'] })]
   const crowded: bigint[] = []
@@ -156,7 +156,7 @@ t.test('an event that is crowded out while it is sent is dead, whatever the endp
 })
 
 t.test(
-  'dead events are kept for thirty days, wait again when they are asked for, and hold up no others',
+  'dead events are kept for thirty days, wait again when they are asked for, and let the rest pass',
   async t => {
     const { database, add, create, webhooks, rows, expiries } = openWebhooks(t)
     const { endpointId } = await create()
@@ -209,7 +209,7 @@ t.test('dead events are bounded, and wait again only as far as there is room', a
   t.match(rows(), { events: 2, dead: 2 })
 })
 
-t.test('while an endpoint is down, what is older than three days dies untried', async t => {
+t.test('while an endpoint is down, events older than three days die untried', async t => {
   const { database, add, create, webhooks, rows } = openWebhooks(t)
   const { endpointId } = await create()
   const nowMs = Date.now()

@@ -280,6 +280,18 @@ public class Callsign(
         return operations.run { welcome(session, session.verifyPasskey(credential), PASSKEY, closed) }
     }
 
+    /**
+     * Signs in by a token that the app's own backend got from the server: each is good once, for a minute. Throws
+     * `ALREADY_SIGNED_IN` where there is a session, which [resume] goes on with. May wait as [signIn] does.
+     */
+    public suspend fun signInByToken(token: String): User {
+        val closed = closing
+        val session = operations.run { openSession() }
+        if (session.userId != null) return operations.run { goOn(session, token, closed) }
+        val user = codeSignIn(session).signInByToken(token)
+        return operations.run { welcome(session, user, token, closed) }
+    }
+
     /** Makes a passkey of this device, or of the person's password manager, a login method; [label] is what they call it. */
     public suspend fun addPasskey(label: String? = null): LoginMethod {
         val present = passkeys.assertPresent()
@@ -378,7 +390,7 @@ public class Callsign(
         operations.scope.launch(start = CoroutineStart.UNDISPATCHED) {
             opened.ended.collect { error ->
                 // After a start that is under way.
-                beginning.withLock { end() }
+                beginning.withLock { end(endingBy(error.members.text("reason"))) }
                 tell(CallsignEvent.SignedOut(error))
             }
         }
@@ -531,6 +543,9 @@ public class Callsign(
             if (type == "badge") badges.value = badgeOf(event)
             else (event["badge"] as? JsonObject)?.let { badges.value = badgeOf(it) }
             try {
+                // Before the connection ends, which says no more than that the session is over.
+                val ending = if (type == "session_revoked") endingBy(event.text("reason")) else CallEnding.LEFT
+                if (ending == CallEnding.SUSPENDED) begun.calls.closeAll(ending)
                 begun.calls.onMessage(event)
                 if (type in DEVICE_EVENTS) begun.devices.load()
             } finally {
@@ -555,13 +570,13 @@ public class Callsign(
 
     private suspend fun readUser(session: Session): User = userOf(session.ask("GET", "user"))
 
-    private suspend fun end() {
+    private suspend fun end(ending: CallEnding = CallEnding.LEFT) {
         val ended = active ?: return
         active = null
         reading = null
         users.value = null
         badges.value = null
-        ended.calls.closeAll(CallEnding.LEFT)
+        ended.calls.closeAll(ending)
         // The listener has no calls any more to tell it.
         ended.calls.onDisconnected()
         live.value = emptyList()
@@ -580,6 +595,10 @@ public class Callsign(
     private companion object {
         const val PUSHES_SEEN_MAX = 500
         const val EVENTS_MAX = 1_024
+
+        /** How calls end here with the session: people whose account was suspended are to know. */
+        fun endingBy(reason: String?): CallEnding =
+            if (reason == "account_suspended") CallEnding.SUSPENDED else CallEnding.LEFT
 
         /** In place of an address. */
         const val PASSKEY = "passkey"

@@ -1,5 +1,5 @@
 /**
- * Signing in by a code. Where the account has a device that can be asked, a right code waits for its answer, for hours or
+ * Signing in by a code, or a token of the app's backend. Where the account has a device that can be asked, a right code waits for its answer, for hours or
  * days: the wait is kept in the storage, and goes on after the app is closed.
  */
 package callsign.app
@@ -7,6 +7,7 @@ package callsign.app
 import callsign.app.CallsignException.LocalCode
 import kotlinx.coroutines.delay
 import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /** A code is on its way. [error] is why the last one was refused; its member `attemptsLeft` says how many more may be tried. */
@@ -29,7 +30,7 @@ internal class SignInOptions(
 
 /**
  * A sign-in of this app that waits for its owner. [signInCode] is twenty digits: the device that is asked shows the same ones.
- * Without an answer it goes through at [untilMs].
+ * Without an answer it goes through at [untilMs]. [address] is empty for a token of the app's backend.
  */
 public data class WaitingSignIn(
     public val address: String,
@@ -65,6 +66,20 @@ internal class CodeSignIn(
         }
     }
 
+    /** By a token of the app's backend. Throws `SIGN_IN_WAITING` once the wait is kept. */
+    suspend fun signInByToken(token: String): User {
+        val kept = kept()
+        val challenge = sha256(token.toByteArray()).copyOf(CHALLENGE_OCTETS)
+        try {
+            val user = session.verifyToken(token, device(challenge))
+            if (kept != null) forget()
+            return user
+        } catch (refused: CallsignException) {
+            if (refused.code == WAITING) keep("", refused)
+            throw refused
+        }
+    }
+
     /** Null where none waits, or a user is signed in. */
     suspend fun waiting(): WaitingSignIn? = kept()?.signIn
 
@@ -86,14 +101,17 @@ internal class CodeSignIn(
     }
 
     private suspend fun proofs(challengeId: String, waitingId: String?, reclaim: Boolean): Map<String, JsonElement> {
-        val lastUserId = storage.lastSignIn()?.userId
-        val device = lastUserId?.let { deviceProof(storage, keysOf, it, challengeId) }
+        val device = octetsOfId(challengeId)?.let { device(it) }
         return buildMap {
             if (device != null) put("device", device)
             if (waitingId != null) put("waitingId", JsonPrimitive(waitingId))
             if (reclaim) put("reclaim", JsonPrimitive(true))
         }
     }
+
+    /** Where this is a device of the last user, whose sign-in it may be. */
+    private suspend fun device(challenge: ByteArray): JsonObject? =
+        storage.lastSignIn()?.userId?.let { deviceProof(storage, keysOf, it, challenge) }
 
     private suspend fun kept(): Kept? {
         if (session.userId != null) return null
@@ -122,6 +140,7 @@ internal class CodeSignIn(
 
     private companion object {
         const val KEY = "waiting-sign-in"
+        const val CHALLENGE_OCTETS = 16
         const val WAITING = "SIGN_IN_WAITING"
         const val REFUSED = "SIGN_IN_REFUSED"
         const val GONE = "SIGN_IN_GONE"

@@ -149,16 +149,15 @@ internal class DeviceRegistration(
 }
 
 /**
- * `device` of `verify-login`: the user's listed device signs the challenge, so that the sign-in need not wait. Null where this
+ * `device` of `verify-login` and `login`: the user's listed device signs the challenge, so that the sign-in need not wait. Null where this
  * is no device of the user, or its keys are lost.
  */
 internal suspend fun deviceProof(
     storage: AppStorage,
     keysOf: DeviceKeysOf,
     userId: ULong,
-    challengeId: String,
+    challenge: ByteArray,
 ): JsonObject? {
-    val challenge = octetsOfId(challengeId) ?: return null
     return try {
         val known = knownRegistration(storage, userId) ?: return null
         val keys = keysOf.of(userId)

@@ -110,6 +110,12 @@ public class Session private constructor(
         return begin("platform-login", bodyOf(members))
     }
 
+    /** Signs in by a token of the app's backend; [device] shows that this is a listed device of its user. */
+    internal suspend fun verifyToken(token: String, device: JsonObject?): User {
+        val claim = mapOf("verified" to JsonPrimitive(true), "signInToken" to JsonPrimitive(token))
+        return begin("login", JsonObject(if (device == null) claim else claim + ("device" to device)))
+    }
+
     /** For the authenticator: any passkey of this server. */
     internal suspend fun passkeyOptions(): JsonObject =
         (server.request("POST", "passkey/options") as? JsonObject ?: throw answerInvalid()).member("options")

@@ -25,7 +25,7 @@ public data class UserSession(
 
 /**
  * A sign-in that waits for the user. [signInCode] is twenty digits, which the screen that waits shows, too. [method] is `email`
- * or `phone`: by which kind of address it is. Without an answer it goes through at [untilMs].
+ * or `phone`: by which kind of address it is; or `server`: by a token of the app's backend. Without an answer it goes through at [untilMs].
  */
 public data class SignInToAnswer(
     public val id: String,

@@ -8,11 +8,13 @@ import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.jsonArray
 import kotlinx.serialization.json.jsonObject
+import okhttp3.MediaType.Companion.toMediaType
 import okhttp3.OkHttpClient
 import okhttp3.Request
+import okhttp3.RequestBody.Companion.toRequestBody
 
 class DevelopmentServer(
-    dataFolder: File,
+    private val dataFolder: File,
     settings: Map<String, String> = emptyMap(),
     clockAheadMs: Long = 0,
 ) : AutoCloseable {
@@ -41,6 +43,26 @@ class DevelopmentServer(
             ?: error("the server ended: ${File(dataFolder, "stderr").readText()}")
 
     val url: String = checkNotNull(ready.text("http"))
+
+    private val serverApi: String = checkNotNull(ready.text("serverApi"))
+
+    /** A key of the server API with these scopes, as the operator makes it. */
+    fun newServerKey(vararg scopes: String): String {
+        val script = File(root, "dist/scripts/server-key.js").path
+        val arguments = listOf("create", "--dev", "--url", serverApi, "--name", "test", "--scopes", scopes.joinToString(","))
+        val command = ProcessBuilder(listOf("node", script) + arguments)
+        command.environment()["CALLSIGN_DATA_DIR"] = dataFolder.path
+        val printed = command.start().inputStream.bufferedReader().readText().trim()
+        check(printed.startsWith("csk_")) { "no key: $printed" }
+        return printed
+    }
+
+    /** What the backend with the key is answered. */
+    fun backend(key: String, method: String, path: String, body: String): JsonObject {
+        val request = Request.Builder().url("$serverApi/server/api/v1/$path").header("authorization", "Bearer $key")
+            .method(method, body.toRequestBody("application/json".toMediaType())).build()
+        return OkHttpClient().newCall(request).execute().use { Json.parseToJsonElement(it.body.string()).jsonObject }
+    }
 
     /** The code leaves after the answer to the request that asked for it. */
     suspend fun codeFor(email: String): String {

@@ -30,6 +30,12 @@ class ServerExtension(private val settings: Map<String, String> = emptyMap()) :
     private val server: DevelopmentServer get() = checkNotNull(running)
     val url: String get() = server.url
 
+    /** The app's backend, which may make users, sign them in and suspend them. */
+    val backend: (method: String, path: String, body: String) -> JsonObject by lazy {
+        val key = server.newServerKey("users", "sign-in", "contacts")
+        return@lazy { method, path, body -> server.backend(key, method, path, body) }
+    }
+
     suspend fun codeFor(email: String): String = server.codeFor(email)
 
     suspend fun app(

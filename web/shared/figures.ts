@@ -1,8 +1,13 @@
-/** How figures are written on the page. */
+/** How figures are written on pages. */
 
 /** The time of day, to the second: `14:03:09`. */
 export function timeOf(atMs: number): string {
   return TIME.format(atMs)
+}
+
+/** Day and time, to the minute: `12 Jan 2026, 14:03`. */
+export function whenOf(time: string): string {
+  return WHEN.format(new Date(time))
 }
 
 /** From one moment to another: `+0.25 s`, `+12.3 s`, `+4 min 5 s`. */
@@ -50,4 +55,5 @@ export function tailOf(id: string): string {
 }
 
 const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
 const COUNT = new Intl.NumberFormat('en-US')

@@ -1,0 +1,80 @@
+/**
+ * Whether the log has the key of each device, checked here as an app checks it: signature, VRF proof, the way to the root, and
+ * that the log has only grown since this browser looked last.
+ */
+
+import {
+  type CheckpointStore,
+  type KeptCheckpoint,
+  LogClient,
+  type LookupOutcome,
+} from '../../src/client/client.ts'
+import type { LogFacts, Page } from './page.ts'
+
+export interface DeviceClaim {
+  readonly deviceId: string
+  readonly publicKeyHash: string
+  readonly publicKeyIndex: string
+}
+
+export interface DeviceVerdict {
+  readonly deviceId: string
+  readonly verdict: 'holds' | 'fails' | 'open'
+  readonly words: string
+}
+
+/** Resolves with one verdict for each device, also where the log can't be asked. */
+export async function checkDevices(
+  page: Page,
+  userId: string,
+  devices: readonly DeviceClaim[],
+): Promise<readonly DeviceVerdict[]> {
+  const client = clientFor(page)
+  const claims = devices.map(({ deviceId, publicKeyHash }) => ({ userId, deviceId, vrfHash: publicKeyHash }))
+  const outcomes = await client.lookUpAll(claims)
+  return devices.map((device, at) => ({ deviceId: device.deviceId, ...verdictOf(device, outcomes[at]!) }))
+}
+
+function verdictOf(
+  { publicKeyIndex }: DeviceClaim,
+  outcome: LookupOutcome,
+): Pick<DeviceVerdict, 'verdict' | 'words'> {
+  switch (outcome.kind) {
+    case 'verified':
+      if (`${outcome.index}` === publicKeyIndex)
+        return { verdict: 'holds', words: `The log has its key: entry ${outcome.index}.` }
+      return {
+        verdict: 'fails',
+        words: `The log has a later key of it, entry ${outcome.index}; the server says entry ${publicKeyIndex}.`,
+      }
+    case 'refused':
+      return { verdict: 'fails', words: `The proof of its key does not hold: ${outcome.detail}.` }
+    case 'unanswered':
+      return { verdict: 'open', words: `Not checked: ${outcome.detail}.` }
+  }
+}
+
+/** Lookups are asked for by the session: the server may give them to nobody else. Everything is of this page's server. */
+function clientFor({ log, session }: Page): LogClient {
+  return new LogClient({
+    url: location.origin,
+    vkey: log.vkey,
+    vrfPublicKey: log.vrfPublicKey,
+    store: storeFor(log),
+    fetch: (url, init) => {
+      const { pathname } = new URL(url)
+      if (pathname !== '/api/get-public-keys') return fetch(url, init)
+      const authorization = `Bearer ${session?.token ?? ''}`
+      return fetch('/server/api/v1/key-lookups', { ...init, headers: { ...init.headers, authorization } })
+    },
+  })
+}
+
+/** The highest checkpoint that this browser has seen of the log. */
+function storeFor({ vkey }: LogFacts): CheckpointStore {
+  const name = `callsign operator checkpoint ${vkey}`
+  return {
+    get: () => JSON.parse(localStorage.getItem(name) ?? 'null') as KeptCheckpoint | null,
+    put: checkpoint => localStorage.setItem(name, JSON.stringify(checkpoint)),
+  }
+}
