@@ -65,6 +65,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'backup-restore': STORE,
   'by-hand': 'commands of call-story, typed by hand',
   'call-story-docs': 'looks at documents',
+  circles: 'its second story has two fronts',
   client: 'verifies what register-and-verify looks up',
   'client-devices': 'verifies what register-and-verify looks up',
   'client-names': PAGE,

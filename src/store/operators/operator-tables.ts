@@ -17,9 +17,17 @@ const SERVER_KEY = object({
   revokedAtMs: optional(count),
 })
 
+/** A key that has ended is refused by a code of its own for so long, which says what is wrong. */
+export const ENDED_KEY_KEPT_MS = 90 * 86_400_000
+
 export const SERVER_KEYS = rowTable('server-keys', { key: opaque(6) }, SERVER_KEY, {
   holds: 'name, scopes and the hash of a key of the server API',
-  ending: { kind: EXPIRY.serverKey },
+  ending: {
+    kind: EXPIRY.serverKey,
+    atMs({ expiresAtMs, revokedAtMs = expiresAtMs }) {
+      return revokedAtMs === undefined ? undefined : revokedAtMs + ENDED_KEY_KEPT_MS
+    },
+  },
   remedy: 'the backend’s requests are refused: make another key',
 })
 

@@ -71,7 +71,7 @@ async function keysOf({ send }: TestApi, by: Person, ...of: readonly Person[]): 
     .map(({ displayName }: { displayName: string }) => displayName)
 }
 
-t.test('members call each other, read each other’s keys and lists, and are in nobody’s contacts', async t => {
+t.test('members call each other, read each other’s keys and lists, and become no contacts', async t => {
   const { whole, people, join } = await setUp(t, 'Ann', 'Bob', 'Cid')
   const [ann, bob, cid] = people
   t.equal((await call(whole, ann, bob)).outcome, '403 CALLEE_NOT_CONTACT')
@@ -147,7 +147,7 @@ t.test('a block counts for more than a circle, and who is blocked sees no differ
   t.same((await whole.send('GET /app/api/call/pending', { token: bob.token })).body.items, [])
 })
 
-t.test('a circle that is ended gives nobody anything, from that moment on', async t => {
+t.test('an ended circle counts no more, from that moment on', async t => {
   const { whole, people, circle, join, membersOf } = await setUp(t, 'Ann', 'Bob', 'Cid')
   const [ann, bob, cid] = people
   await join('team/ä', ann, bob, cid)
@@ -217,7 +217,7 @@ t.test('nothing of circles is left of who is erased', async t => {
   )
 })
 
-t.test('no circle has too many members, and nobody is in too many', async t => {
+t.test('no circle has too many members, and no user is in too many', async t => {
   const { whole, people, circle, join } = await setUp(t, 'Ann', 'Bob')
   const [ann, bob] = people
   const { circles, database } = whole.stores

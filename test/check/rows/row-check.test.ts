@@ -36,6 +36,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'passkey-challenges',
   'known-sign-ins',
   'calls-ended',
+  'calls-by-end',
   'device-lists',
   'code-counts',
   'code-tries',
