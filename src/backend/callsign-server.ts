@@ -37,7 +37,7 @@ export class CallsignServer {
     this.reports = new Reports(link)
   }
 
-  /** What was done by the server API, oldest first. Needs the scope `audit`. */
+  /** What was done by the server API, newest first. Needs the scope `audit`. */
   audit(query: Query<'GET audit'> = {}) {
     return pages(cursor => this.#link.ask('GET audit', { params: { ...query, cursor } }))
   }
@@ -76,13 +76,17 @@ class Users {
   }
 
   /**
-   * Makes or changes up to 10,000 users. Yields what came of each line, in order; one at fault keeps no other back. An import that
-   * broke off may be sent again, whole.
+   * Makes or changes any number of users, up to 10,000 a request. Yields the result of each, in order; one at fault keeps no other
+   * back. An import that broke off may be sent again, whole.
    */
-  import(users: Iterable<ImportedUser>): AsyncGenerator<ImportedLine> {
-    const lines = Array.from(users, user => `${JSON.stringify({ ...user, ref: refText(user.ref) })}\n`)
-    const body = new TextEncoder().encode(lines.join(''))
-    return this.#link.lines('POST user-imports', { body }) as AsyncGenerator<ImportedLine>
+  async *import(users: Iterable<ImportedUser> | AsyncIterable<ImportedUser>): AsyncGenerator<ImportedLine> {
+    let before = 0
+    for await (const portion of portionsOf(users)) {
+      const answers = this.#link.lines('POST user-imports', { body: joined(portion) })
+      for await (const answer of answers as AsyncGenerator<ImportedLine>)
+        yield { ...answer, line: before + answer.line }
+      before += portion.length
+    }
   }
 
   sessions(ref: UserRef): Reply<'GET users/{ref}/sessions'> {
@@ -232,6 +236,42 @@ async function* pages<Item>(
   } while (cursor !== undefined)
 }
 
-function refText(ref: UserRef): string {
-  return 'ext' in ref ? `ext:${ref.ext}` : `id:${ref.id}`
+/** Lines of an import, as many as one request takes. */
+async function* portionsOf(
+  users: Iterable<ImportedUser> | AsyncIterable<ImportedUser>,
+): AsyncGenerator<Uint8Array[]> {
+  const encoder = new TextEncoder()
+  let portion: Uint8Array[] = []
+  let bytes = 0
+  for await (const user of users) {
+    const line = encoder.encode(`${JSON.stringify({ ...user, ref: refText(user.ref) })}\n`)
+    if (portion.length === LINES_MAX || bytes + line.length > IMPORT_BYTES_MAX) {
+      yield portion
+      portion = []
+      bytes = 0
+    }
+    portion.push(line)
+    bytes += line.length
+  }
+  if (portion.length > 0) yield portion
 }
+
+function joined(lines: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(lines.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const line of lines) {
+    whole.set(line, at)
+    at += line.length
+  }
+  return whole
+}
+
+/** Throws `TypeError` for none: an id that is `undefined` would be a user of that name. */
+function refText(ref: UserRef): string {
+  const [kind, id] = 'ext' in ref ? ['ext', ref.ext] : ['id', ref.id]
+  if (typeof id !== 'string') throw new TypeError('a user is { ext: "..." } or { id: "..." }')
+  return `${kind}:${id}`
+}
+
+const LINES_MAX = 10_000
+const IMPORT_BYTES_MAX = 8 * 1024 * 1024

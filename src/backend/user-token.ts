@@ -23,11 +23,18 @@ export interface VerifyTokenOptions {
   readonly issuer?: string
 }
 
-/** The user of a token. Rejects with `CallsignServerError`: `TOKEN_INVALID`, or `NO_ANSWER` where the keys can't be had. */
+/**
+ * The user of a token. Rejects with `CallsignServerError`: `TOKEN_INVALID`, or `NO_ANSWER` where the keys can't be had; with
+ * `TypeError` for options that are none, such as a variable of the environment that is not set.
+ */
 export async function verifyToken(token: string, options: VerifyTokenOptions): Promise<TokenUser> {
-  const { jwksUrl, audience, issuer = issuerOf(jwksUrl) } = options
+  const { jwksUrl, audience } = options
+  const keys = keysAt(jwksUrl)
+  const issuer = options.issuer ?? issuerOf(jwksUrl)
+  // The verifier takes a token for any service where it is given none.
+  if (typeof audience !== 'string' || audience === '') throw new TypeError('audience is missing')
   try {
-    const { payload } = await jwtVerify(token, keysAt(jwksUrl), {
+    const { payload } = await jwtVerify(token, keys, {
       issuer,
       audience,
       typ: 'callsign-user+jwt',
@@ -52,6 +59,7 @@ export async function verifyToken(token: string, options: VerifyTokenOptions): P
   }
 }
 
+/** Whether the token is at fault, and not the way to the keys. */
 function isOfToken(error: unknown): boolean {
   if (!(error instanceof errors.JOSEError)) return false
   return (
@@ -62,15 +70,21 @@ function isOfToken(error: unknown): boolean {
 }
 
 function issuerOf(jwksUrl: string): string {
-  return jwksUrl.replace(/\/\.well-known\/jwks\.json$/, '')
+  if (!jwksUrl.endsWith(JWKS_PATH))
+    throw new TypeError(`issuer is missing: jwksUrl does not end with ${JWKS_PATH}`)
+  return jwksUrl.slice(0, -JWKS_PATH.length)
 }
 
 function keysAt(jwksUrl: string): JWTVerifyGetKey {
   const known = KEYS.get(jwksUrl)
   if (known !== undefined) return known
-  const keys = createRemoteJWKSet(new URL(jwksUrl))
+  if (!URL.canParse(jwksUrl)) throw new TypeError('jwksUrl is not an address')
+  const keys = createRemoteJWKSet(new URL(jwksUrl), { cacheMaxAge: KEYS_MS })
   KEYS.set(jwksUrl, keys)
   return keys
 }
 
+const JWKS_PATH = '/.well-known/jwks.json'
+/** As long as the server lets its list be kept: a key that it no longer lists is refused after that. */
+const KEYS_MS = 300_000
 const KEYS = new Map<string, JWTVerifyGetKey>()

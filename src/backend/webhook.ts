@@ -18,7 +18,8 @@ export interface WebhookOptions {
 
 /**
  * The event of a webhook, with its `webhook-id`, by which a repeated one is known. `body` is the request's text or bytes as they
- * came, before any parser. `secret` is `whsec_...`. Rejects with `CallsignServerError` of code `WEBHOOK_INVALID`.
+ * came, before any parser. `secret` is `whsec_...`. Rejects with `CallsignServerError` of code `WEBHOOK_INVALID`, and with `TypeError`
+ * for a secret or a body that is none.
  */
 export async function verifyWebhook(
   headers: WebhookHeaders,
@@ -38,6 +39,8 @@ export async function verifyWebhook(
   if (offS > toleranceS)
     throw invalid(`it is of another time: the clocks differ by ${Math.round(offS)} s, or it was held back`)
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+  if (!(bytes instanceof Uint8Array))
+    throw new TypeError('body is not the text or bytes of the request: has a parser read it?')
   const signed = joined(new TextEncoder().encode(`${id}.${timestamp}.`), bytes)
   const key = await keyOf(secret)
   for (const each of signatures.split(' ').slice(0, SIGNATURES_MAX)) {

@@ -91,6 +91,33 @@ t.test('an address or a key that is none is refused at once', async t => {
     t.throws(() => new CallsignServer({ url: 'http://127.0.0.1:1', key }), TypeError)
 })
 
+t.test('a user without an id is refused at once, and makes nobody', async t => {
+  const callsign = new CallsignServer({ url: 'http://127.0.0.1:1', key: SOME_KEY })
+  const unset = undefined as unknown as string
+  for (const ref of [{ ext: unset }, { id: unset }, {} as { id: string }])
+    t.throws(() => callsign.users.get(ref), TypeError)
+  await t.rejects(all(callsign.users.import([{ ref: { ext: unset } }])), TypeError)
+})
+
+t.test('an import of any length goes in as many requests as it takes, by one count', async t => {
+  const counts: number[] = []
+  const callsign = await answering(t, async (request, answer) => {
+    let text = ''
+    for await (const part of request) text += part
+    const lines = text.trimEnd().split('\n')
+    counts.push(lines.length)
+    answer.end(lines.map((_, at) => `${JSON.stringify({ line: at + 1, status: 'unchanged' })}\n`).join(''))
+  })
+  async function* people(count: number, displayName = 'X') {
+    for (let at = 0; at < count; at++) yield { ref: { ext: `${at}` }, displayName }
+  }
+  const lines = await all(callsign.users.import(people(10_001)))
+  t.same([lines.length, lines.at(-1)?.line], [10_001, 10_001])
+  await all(callsign.users.import(people(5, 'X'.repeat(2 * 1024 * 1024))))
+  t.same(counts, [10_000, 1, 3, 2])
+  t.same(await all(callsign.users.import([])), [], 'nobody')
+})
+
 async function answering(t: Test, answer: RequestListener): Promise<CallsignServer> {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))

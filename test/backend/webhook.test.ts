@@ -72,6 +72,11 @@ t.test('a clock that is off by an hour refuses, and says by how much', async t =
   )
 })
 
+t.test('a body that a parser has read is the caller’s mistake', async t => {
+  for (const body of [JSON.parse(BODY), {}, undefined])
+    await t.rejects(verifyWebhook(signedBy([SECRET]), body, SECRET, at), TypeError)
+})
+
 t.test('a secret that is none is the caller’s mistake', async t => {
   for (const secret of ['', 'whsec_', 'whsec_***', 'whsec_AAAA'])
     await t.rejects(verifyWebhook(signedBy([SECRET]), BODY, secret, at), TypeError)

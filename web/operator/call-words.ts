@@ -64,13 +64,13 @@ function reachOf({ timeLine }: CallView, callees: CallView['participants']): str
   return words.filter(each => each !== '').join(' ')
 }
 
-/** A moment for those whom it is about. */
+/** A moment, behind the names of those whom it is about. */
 export const MOMENT_WORDS: Readonly<Record<Moment['event'], string>> = {
   started: 'starts the call',
   invited: 'is invited',
-  push_taken: 'push taken for them',
-  ringing: 'a device rings',
-  unreachable: 'no device reachable',
+  push_taken: 'has a push service that took the ring',
+  ringing: 'has a device that rings',
+  unreachable: 'has no device that could be reached',
   joined: 'joins',
   moved: 'goes on at another device',
   left: 'leaves',
@@ -79,8 +79,8 @@ export const MOMENT_WORDS: Readonly<Record<Moment['event'], string>> = {
   busy: 'is in another call',
   missed: 'has not answered',
   removed: 'is taken out',
-  media_ready: 'sound and picture can flow',
-  media_lost: 'sound and picture are gone',
+  media_ready: 'can hear and see',
+  media_lost: 'has lost sound and picture',
   ended: 'the call is over',
 }
 

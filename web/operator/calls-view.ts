@@ -94,32 +94,35 @@ function people(page: Page, { callId, participants, endedAt }: CallView): Templa
   )
 }
 
-/** Each person has a lane; what happened runs down. */
+/** Each person has a lane, and what happened runs down; in a narrow window it is a list. */
 function timeLine({ timeLine, participants, createdAt }: CallView): Content {
   if (timeLine.length === 0) return html`<p class="soft">Nothing is known of it any more.</p>`
   const nameOf = (userId: string) =>
     participants.find(person => person.userId === userId)?.displayName ?? userId
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Time line of the call">
+  const lapse = ({ at }: Moment) => lapseOf(Date.parse(createdAt), Date.parse(at))
+  return html`<div class="scroll wide" tabindex="0" role="region" aria-label="Time line of the call">
     <table class="time-line">
       <thead><tr><th scope="col">Time</th>${participants.map(({ displayName }) => html`<th scope="col">${displayName}</th>`)}</tr></thead>
       <tbody>${timeLine.map(
-        moment => html`<tr><th scope="row" class="mono">${lapseOf(Date.parse(createdAt), Date.parse(moment.at))}</th>
-          ${cells(moment, participants, nameOf)}</tr>`,
+        moment => html`<tr><th scope="row" class="mono">${lapse(moment)}</th>
+          ${cells(moment, participants, wordsOf(moment, nameOf))}</tr>`,
       )}</tbody>
-    </table></div>`
+    </table></div>
+    <ol class="narrow" aria-label="Time line of the call">${timeLine.map(
+      moment => html`<li class="moment"><span class="mono soft">${lapse(moment)}</span>
+        <span class=${moment.event}>${[moment.userIds.map(nameOf).join(', '), wordsOf(moment, nameOf)].filter(Boolean).join(' ')}</span></li>`,
+    )}</ol>`
 }
 
-function cells(
-  moment: Moment,
-  participants: CallView['participants'],
-  nameOf: (userId: string) => string,
-): Content {
-  const { event, userIds, byUserId } = moment
-  const by = byUserId === undefined || userIds.includes(byUserId) ? '' : ` by ${nameOf(byUserId)}`
-  const words = `${MOMENT_WORDS[event]}${by}`
+function wordsOf({ event, userIds, byUserId }: Moment, nameOf: (userId: string) => string): string {
+  const isByOther = byUserId !== undefined && !userIds.includes(byUserId)
+  return `${MOMENT_WORDS[event]}${isByOther ? ` by ${nameOf(byUserId)}` : ''}`
+}
+
+function cells({ event, userIds }: Moment, participants: CallView['participants'], words: string): Content {
   if (userIds.length === 0) return html`<td class="all" colspan=${participants.length}>${words}</td>`
   return participants.map(({ userId }) =>
-    userIds.includes(userId) ? html`<td class="at ${event}">${words}</td>` : html`<td></td>`,
+    userIds.includes(userId) ? html`<td class=${event}>${words}</td>` : html`<td></td>`,
   )
 }
 

@@ -3,7 +3,7 @@
 import { render } from 'lit-html'
 import { type LogFacts, Page, type Place } from './page.ts'
 import { isOver, keptSession } from './session.ts'
-import { whole } from './whole.ts'
+import { titleOf, whole } from './whole.ts'
 
 const root = document.querySelector('main')!
 const facts = JSON.parse(root.getAttribute('data-facts') ?? '{}') as LogFacts
@@ -19,6 +19,7 @@ function draw(): void {
   requestAnimationFrame(() => {
     isDue = false
     render(whole(page), root)
+    document.title = titleOf(page)
   })
 }
 

@@ -1,9 +1,9 @@
 /** What the page holds in memory, and the ways to change it. Nothing of a user is kept by the browser. */
 
 import type { CallsignServerError } from '../../src/backend/callsign-server-error.ts'
-import { type OperationName, type Params, ServerLink } from '../../src/backend/server-link.ts'
+import type { OperationName, Params, ServerLink } from '../../src/backend/server-link.ts'
 import type { Operations } from '../../src/backend/wire.ts'
-import { endSession, type Session } from './session.ts'
+import { endSession, linkBy, type Session } from './session.ts'
 
 export type ReplyOf<Name extends OperationName> = Operations[Name]['reply']
 
@@ -135,11 +135,6 @@ export class Page {
     if (status === 401) this.leave(ENDED[code ?? ''] ?? 'Sign in again.')
     return (code !== undefined && WORDS[code]) || `It did not work: ${message}.`
   }
-}
-
-/** Asks the server API of this page's own server. */
-export function linkBy(key: string): ServerLink {
-  return new ServerLink({ url: location.origin, key, fetch: (url, init) => fetch(url, init) })
 }
 
 const ENDED: Readonly<Record<string, string>> = {

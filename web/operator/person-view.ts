@@ -21,7 +21,7 @@ export function personView(page: Page, userId: string): TemplateResult {
           ? section(
               'Reports about them',
               listed(page, 'GET reports', { about: ref }, items =>
-                reportList(items, 'Nobody has reported them.'),
+                reportList(items, 'state', 'Nobody has reported them.'),
               ),
             )
           : nothing
@@ -97,7 +97,9 @@ function suspendForm(page: Page, ref: string, displayName: string): TemplateResu
       link.ask('POST users/{ref}/suspend', { params: { ref }, body }),
     )
   }
-  return html`<form class="suspend" @submit=${suspend}>
+  return html`<details><summary>Suspend ${displayName}</summary>
+    <p class="soft">They are signed out and taken out of calls at once, and can't sign in. Their contacts are not told.</p>
+    <form class="suspend" @submit=${suspend}>
     <label>Reason <span class="soft">a code that the person’s app is told at a sign-in</span>
       <input name="reason" list="reasons" required pattern="[a-z0-9][a-z0-9_\\-]{0,63}" maxlength="64" autocomplete="off" placeholder="abuse"></label>
     <datalist id="reasons">${REASON_CODES.map(code => html`<option value=${code}></option>`)}</datalist>
@@ -106,7 +108,7 @@ function suspendForm(page: Page, ref: string, displayName: string): TemplateResu
       <option value="30">thirty days</option></select></label>
     <label>Note <span class="soft">for moderators alone</span><textarea name="note" rows="2" maxlength="2000"></textarea></label>
     <p class="buttons"><button class="danger" ?disabled=${page.isBusy}>Suspend</button></p>
-  </form>`
+    </form></details>`
 }
 
 function deviceList(page: Page, userId: string, devices: readonly Device[]): Content {
@@ -114,8 +116,8 @@ function deviceList(page: Page, userId: string, devices: readonly Device[]): Con
   const verdicts = page.kept(`check ${userId}`, () => checkDevices(page, userId, devices))
   return html`<ol class="rows">${devices.map(
     device => html`<li class="device">
-      <span class="what">${device.name}</span>
-      <span class="soft">${[device.platform, device.model, device.appVersion].filter(Boolean).join(' · ')}</span>
+      <span class="what">${deviceName(device)}</span>
+      <span class="soft">${[device.platform, device.model, device.appVersion].filter(isKnown).join(' · ')}</span>
       <span class="soft">added ${whenOf(device.createdAt)}, seen ${whenOf(device.lastSeenAt)}</span>
       ${verdictLine(verdicts, device.deviceId)}</li>`,
   )}</ol><p class="soft">Each key is checked in this browser against the public log, as the apps of their contacts do.</p>`
@@ -132,10 +134,19 @@ function sessionList(items: ReplyOf<'GET users/{ref}/sessions'>['items']): Conte
   if (items.length === 0) return html`<p class="soft">They are signed in nowhere.</p>`
   return html`<ol class="rows">${items.map(
     ({ device, network, userAgent, createdAt, lastUsedAt, proof }) => html`<li class="session">
-      <span class="what">${device?.name ?? 'without a device'}</span>
+      <span class="what">${device === undefined ? 'without a device' : deviceName(device)}</span>
       <span class="soft">since ${whenOf(createdAt)}, by ${PROOFS[proof]}; used ${whenOf(lastUsedAt)}</span>
       <span class="soft">${[userAgent, network === undefined ? undefined : `from ${network}`].filter(Boolean).join(' · ')}</span></li>`,
   )}</ol>`
+}
+
+/** Apps that say nothing of their device have a server that says `unknown`. */
+function isKnown(words: string | undefined): boolean {
+  return words !== undefined && words !== '' && words !== 'unknown'
+}
+
+function deviceName({ name }: Pick<Device, 'name'>): string {
+  return isKnown(name) ? name : 'a device without a name'
 }
 
 const DAY_MS = 86_400_000

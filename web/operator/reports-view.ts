@@ -15,18 +15,18 @@ export function reportsView(page: Page, id: string): TemplateResult {
       ([name, title]) =>
         html`<a href="#reports/${name}" aria-current=${name === state ? 'true' : nothing}>${title}</a>`,
     )}</nav>
-    ${listed(page, 'GET reports', { state }, items => reportList(items, EMPTY[state]!))}
+    ${listed(page, 'GET reports', { state }, items => reportList(items, 'whom', EMPTY[state]!))}
   </section>`
 }
 
-export function reportList(reports: readonly Report[], empty: string): Content {
+/** Each with whom it is about, or with its state where that is plain. */
+export function reportList(reports: readonly Report[], also: 'whom' | 'state', empty: string): Content {
   if (reports.length === 0) return html`<p class="soft">${empty}</p>`
   return html`<ol class="rows">${reports.map(
-    report => html`<li><a class="row" href="#report/${report.reportId}">
-      <span class="what">${REASONS[report.reason]}</span>
-      <span class="whom">${report.reported.displayName}</span>
-      <span class="badge ${report.state}">${STATE_WORDS[report.state]}</span>
-      <span class="soft">${ageOf(Date.parse(report.createdAt), Date.now())} ago</span>
+    ({ reportId, reason, reported, state, createdAt }) => html`<li><a class="row" href="#report/${reportId}">
+      <span class="what">${REASONS[reason]}</span>
+      ${also === 'whom' ? html`<span>${reported.displayName}</span>` : html`<span class="badge ${state}">${STATE_WORDS[state]}</span>`}
+      <span class="soft">${ageOf(Date.parse(createdAt), Date.now())} ago</span>
     </a></li>`,
   )}</ol>`
 }

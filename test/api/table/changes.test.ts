@@ -753,21 +753,24 @@ t.test('the server API: webhooks', async t => {
   await askServer('testWebhook', { params: [webhookId] })
   const { id: other } = await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })
   webhookOutcome = { kind: 'retry', reason: 'http-500' }
-  await newPhone('pat')
+  await newPhone('wes')
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('quin')
+  await newPhone('wyn')
   await askServer('deleteWebhook', { params: [other] })
   const { items } = await askServer('listDeadWebhooks', { params: [webhookId] })
   t.ok(items.length > 2)
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: { from: items[0].seq } })
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('rae')
+  await newPhone('wil')
   webhookOutcome = { kind: 'gone' }
-  await newPhone('sam')
+  await newPhone('wim')
   t.same((await askServer('listWebhooks')).items[0].state, 'gone')
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: {} })
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('wes-again')
+  webhookOutcome = { kind: 'sent' }
 })
 
 t.test('endings', async () => {
