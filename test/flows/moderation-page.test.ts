@@ -14,7 +14,7 @@ const lines = [...page.matchAll(/^```console\n([\s\S]+?)^```$/gm)].flatMap(([, b
 )
 const skip = skipWithout(['/usr/bin/curl', '/usr/bin/jq'], 'curl jq')
 
-/** Ids are others in each run. */
+/** Each run has ids of its own. */
 function withoutIds(text: string): string {
   return text.replaceAll(/\b\d{10,20}\b/g, '<id>').replaceAll(/\b[0-9a-f]{12}\b/g, '<key>')
 }
