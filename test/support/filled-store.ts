@@ -9,6 +9,7 @@ import { startServer } from './server.ts'
 import { newServerKey } from './server-keys.ts'
 import { answerSignature } from './sign-in-people.ts'
 import { proveByCode } from './step-up.ts'
+import { WEBHOOK_SECRET } from './webhooks.ts'
 
 /** Tables that stay empty: a provider, a backend, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
@@ -23,6 +24,7 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'audit',
   'external-ids',
   'contact-addresses',
+  'webhook-dead',
 ])
 
 /** Fills a store and kills its server at once, so that nothing that waits is done. */
@@ -32,6 +34,9 @@ export async function fillStore(dataFolder: string): Promise<void> {
     environment: {
       CALLSIGN_LOG_LEVEL: 'error',
       CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
+      // Takes nothing, so that all events wait.
+      CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:1/',
+      CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
       ...settingsFor(PEOPLE + 1),
     },
   })
