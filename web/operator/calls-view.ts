@@ -16,8 +16,8 @@ export function callsView(page: Page, id: string): TemplateResult {
     location.hash = `#call/${textIn(event.target, 'callId')}`
   }
   return html`<section><header><h1 tabindex="-1">Calls</h1>
-      <button type="button" class="small" @click=${() => page.refresh()}>Look again</button></header>
-    <nav class="tabs" aria-label="Which"><a href="#calls" aria-current=${live ? 'true' : nothing}>Now</a>
+      <button type="button" class="small" @click=${() => page.refresh()}>Refresh</button></header>
+    <nav class="tabs" aria-label="Which"><a href="#calls" aria-current=${live ? 'true' : nothing}>Live</a>
       <a href="#calls/ended" aria-current=${live ? nothing : 'true'}>Ended in the last day</a></nav>
     ${listed(page, 'GET calls', { live }, items => callList(items, live))}
     <form class="search" @submit=${open}><label>A call by its id
@@ -27,7 +27,7 @@ export function callsView(page: Page, id: string): TemplateResult {
 
 function callList(calls: readonly Listed[], live: boolean): Content {
   if (calls.length === 0)
-    return html`<p class="soft">${live ? 'No call goes on.' : 'No call has ended in the last day.'}</p>`
+    return html`<p class="soft">${live ? 'No live calls.' : 'No call has ended in the last day.'}</p>`
   return html`<ol class="rows">${calls.map(
     ({ callId, status, participants, createdAt }) => html`<li><a class="row" href="#call/${callId}">
       <span class="what">${participants.map(({ displayName }) => displayName).join(', ')}</span>
@@ -91,7 +91,7 @@ function people(page: Page, { callId, participants, endedAt }: CallView): Templa
         <span class="what">${page.may('users') ? html`<a href="#person/${userId}">${displayName}</a>` : displayName}</span>
         <span class="badge">${state}</span>
         <span class="soft">${[isHost ? 'host' : '', talkedIn > 0 ? `${spanOf(talkedIn * 1000)} in it` : ''].filter(Boolean).join(' · ')}</span>
-        ${endedAt === undefined && IN_CALL.has(state) ? asking(page, 'Take out', `Take ${displayName} out of the call?`, remove(userId, displayName)) : nothing}
+        ${endedAt === undefined && IN_CALL.has(state) ? asking(page, 'Remove', `Remove ${displayName} from the call?`, remove(userId, displayName)) : nothing}
       </li>`,
     )}</ol>`,
   )
@@ -118,6 +118,7 @@ function timeLine({ timeLine, participants, createdAt }: CallView): Content {
 }
 
 function wordsOf({ event, userIds, byUserId }: Moment, nameOf: (userId: string) => string): string {
+  if (event === 'ended' && byUserId !== undefined) return `${nameOf(byUserId)} ends the call`
   const isByOther = byUserId !== undefined && !userIds.includes(byUserId)
   return `${MOMENT_WORDS[event]}${isByOther ? ` by ${nameOf(byUserId)}` : ''}`
 }

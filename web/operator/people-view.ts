@@ -25,11 +25,11 @@ export function peopleView(page: Page): TemplateResult {
           )
     }
     </section>
-    <section><h2>Newest</h2>${listed(page, 'GET users', {}, people => peopleList(people, 'There is nobody yet.'))}</section>`
+    <section><h2>All people</h2>${listed(page, 'GET users', {}, people => peopleList(people, 'No one has an account yet.'))}</section>`
 }
 
 function foundBy(text: string, people: readonly Person[]): TemplateResult {
-  return html`<h2>By “${text}”</h2>${peopleList(people, 'Nobody was found.')}`
+  return html`<h2>By “${text}”</h2>${peopleList(people, 'No one was found.')}`
 }
 
 function seek(page: Page, event: SubmitEvent): void {

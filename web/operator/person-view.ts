@@ -24,7 +24,7 @@ export function personView(page: Page, userId: string): TemplateResult {
         ? section(
             'Reports about them',
             listed(page, 'GET reports', { about: ref }, items =>
-              reportList(items, 'state', 'Nobody has reported them.'),
+              reportList(items, 'state', 'No one has reported them.'),
             ),
           )
         : nothing
@@ -38,7 +38,7 @@ export function personView(page: Page, userId: string): TemplateResult {
       shown(page.reply('GET users/{ref}/devices', { ref }), ({ items }) => deviceList(page, userId, items)),
     )}
     ${section(
-      'Signed in',
+      'Sessions',
       shown(page.reply('GET users/{ref}/sessions', { ref }), ({ items }) => sessionList(items)),
     )}`,
   )
@@ -75,7 +75,7 @@ function acts(page: Page, ref: string, { state, displayName }: Person): Template
   const lift = () =>
     page.act(`${displayName} may sign in again.`, link => link.ask('POST users/{ref}/unsuspend', { params }))
   return section(
-    'Act',
+    'Actions',
     html`${state === 'suspended' ? nothing : suspendForm(page, ref, displayName)}
     <p class="buttons">${
       state === 'suspended'
@@ -101,7 +101,7 @@ function suspendForm(page: Page, ref: string, displayName: string): TemplateResu
     )
   }
   return html`<details><summary>Suspend ${displayName}</summary>
-    <p class="soft">They are signed out and taken out of calls at once, and can't sign in. Their contacts are not told.</p>
+    <p class="soft">They are signed out and taken out of calls at once, and can’t sign in. Their contacts don’t hear of it.</p>
     <form class="suspend" @submit=${suspend}>
     <label>Reason <span class="soft">a code that the person’s app is told at a sign-in</span>
       <input name="reason" list="reasons" required pattern="[a-z0-9][a-z0-9_\\-]{0,63}" maxlength="64" autocomplete="off" placeholder="abuse"></label>
@@ -134,7 +134,7 @@ function verdictLine(answer: Answer<readonly DeviceVerdict[]>, deviceId: string)
 }
 
 function sessionList(items: ReplyOf<'GET users/{ref}/sessions'>['items']): Content {
-  if (items.length === 0) return html`<p class="soft">They are signed in nowhere.</p>`
+  if (items.length === 0) return html`<p class="soft">No session: they are signed out everywhere.</p>`
   return html`<ol class="rows">${items.map(
     ({ device, network, userAgent, createdAt, lastUsedAt, proof }) => html`<li class="session">
       <span class="what">${device === undefined ? 'without a device' : deviceName(device)}</span>

@@ -10,7 +10,7 @@ type Report = ReplyOf<'GET reports'>['items'][number]
 export function reportsView(page: Page, id: string): TemplateResult {
   const state = STATES.find(([name]) => name === id)?.[0] ?? 'open'
   return html`<section><header><h1 tabindex="-1">Reports</h1>
-      <button type="button" class="small" @click=${() => page.refresh()}>Look again</button></header>
+      <button type="button" class="small" @click=${() => page.refresh()}>Refresh</button></header>
     <nav class="tabs" aria-label="By state">${STATES.map(
       ([name, title]) =>
         html`<a href="#reports/${name}" aria-current=${name === state ? 'true' : nothing}>${title}</a>`,
@@ -54,7 +54,7 @@ export const STATE_WORDS: Readonly<Record<Report['state'], string>> = Object.fro
 ) as Record<Report['state'], string>
 const EMPTY: Readonly<Record<Report['state'], string>> = {
   open: 'No report waits.',
-  'in-review': 'Nobody is looking into a report.',
+  'in-review': 'No report is in review.',
   resolved: 'No report was resolved lately.',
   dismissed: 'No report was dismissed lately.',
 }
