@@ -9,6 +9,7 @@ import { startServer } from './server.ts'
 import { newServerKey } from './server-keys.ts'
 import { answerSignature } from './sign-in-people.ts'
 import { proveByCode } from './step-up.ts'
+import { WEBHOOK_SECRET } from './webhooks.ts'
 
 /** Tables that stay empty: a provider, a backend, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
@@ -32,6 +33,10 @@ export async function fillStore(dataFolder: string): Promise<void> {
     environment: {
       CALLSIGN_LOG_LEVEL: 'error',
       CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
+      // Nobody listens there, so events wait, and die where there are more.
+      CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:9/',
+      CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      CALLSIGN_WEBHOOK_WAITING_MAX: '10',
       ...settingsFor(PEOPLE + 1),
     },
   })
