@@ -1,6 +1,6 @@
 /** The server API by groups: `new CallsignServer({ url, key })`. Every method rejects with `CallsignServerError`. */
 
-import { type CallsignServerOptions, ServerLink } from './server-link.ts'
+import { type ServerAccess, ServerLink } from './server-link.ts'
 import type { Operations } from './wire.ts'
 
 /** A user, by your own id or by Callsign's. */
@@ -27,7 +27,7 @@ export class CallsignServer {
   readonly #link: ServerLink
 
   /** Throws `TypeError` for an address or a key that is none. */
-  constructor(options: CallsignServerOptions) {
+  constructor(options: ServerAccess) {
     const link = new ServerLink(options)
     this.#link = link
     this.users = new Users(link)

@@ -582,7 +582,7 @@ export interface GetCallOfUsersReply {
     readonly deviceId?: string
     /** Seconds in the call, up to when they last left. */
     readonly talkedIn: number
-    /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+    /** The invitation was kept from them: they had blocked the inviter. */
     readonly isWithheld: boolean
   }[]
   /** What happened, oldest first; of a long call the latest. */
@@ -731,7 +731,7 @@ export interface ListCallsReply {
       readonly deviceId?: string
       /** Seconds in the call, up to when they last left. */
       readonly talkedIn: number
-      /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+      /** The invitation was kept from them: they had blocked the inviter. */
       readonly isWithheld: boolean
     }[]
   }[]

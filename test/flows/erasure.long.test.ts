@@ -56,7 +56,7 @@ function hashOf(kind: 'email' | 'phone', key: string): string {
 interface House {
   readonly story: Rehearsal
   readonly dataFolder: string
-  /** Of a backup. */
+  /** The folder for a backup. */
   readonly copy: string
   readonly environment: Readonly<Record<string, string>>
 }
@@ -224,7 +224,7 @@ async function compact(t: Test, { story, dataFolder, copy, environment }: House)
 /** Statements of docs/operator/privacy.md, by the database's owner. Until no segment has octets of earlier ones. */
 async function vacuum(postgres: PostgresServer, url: string): Promise<void> {
   const run = (text: string) => postgres.query<{ readonly segments: string }>(url, text)
-  // A transaction of any session, autovacuum's too, keeps what was removed before its end.
+  // A transaction of any session, autovacuum's too, keeps rows that were removed before its end.
   await until(async () => {
     const said = await postgres.saidOf(url, 'vacuum (full, verbose)')
     return !said.some(line => /[1-9]\d* dead row versions cannot be removed/.test(line))
@@ -321,7 +321,7 @@ t.test('nothing of an erased person is left with nodes', { skip: skipWithoutPost
   t.same(search.below(postgres.dataFolder), [], 'PostgreSQL')
 })
 
-/** What a store holds in the clear, and was not found. */
+/** Texts that a store holds in the clear, and that were not found. */
 function notFound(found: readonly Find[]): string[] {
   const clear = [
     'mail',

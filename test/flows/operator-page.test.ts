@@ -61,7 +61,7 @@ function button(page: Page, name: string) {
   return page.getByRole('button', { name })
 }
 
-t.test('what is no moderator’s key opens nothing, and says why', { skip }, async t => {
+t.test('only a moderator’s key opens the page, and a refusal says why', { skip }, async t => {
   const page = await newTab(t)
   await page.goto(`${server.serverApi}/operator`)
   await giveKey(page, 'password1')
@@ -218,7 +218,7 @@ t.test('signing out takes a second click', { skip }, async t => {
   t.equal((await bob.app.send('GET /app/api/user')).status, 401)
 })
 
-t.test('the audit log has what a moderator did, and no words of anybody', { skip }, async t => {
+t.test('the audit log has each act of a moderator, and no words', { skip }, async t => {
   const [ann] = await meet()
   const page = await signedIn(t, `#person/${ann.userId}`)
   await page.getByText('Suspend Person').click()

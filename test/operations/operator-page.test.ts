@@ -47,7 +47,7 @@ t.test('nothing of the development surface is served beside it', async t => {
   t.ok(paths.length > 40, `${paths.length} paths`)
 })
 
-t.test('it asks nobody but its own server, and runs no script but its own', async t => {
+t.test('it asks its own server alone, and runs its own scripts alone', async t => {
   const url = await serve(t)
   for (const path of ['/operator', '/operator/modules/web/operator/main.js']) {
     const answer = await fetch(url + path)

@@ -92,6 +92,8 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'key-change': STORE,
   witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',
+  'moderation-page': 'the writer answers all of the server API',
+  'operator-page': 'the writer answers all of the server API; fronts has the page itself',
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',
   protocol: 'the program of a page makes the calls of call-story',

@@ -1,4 +1,4 @@
-/** What a served page loads: its modules, what they import, and style sheets. */
+/** Everything that a served page loads: modules with their imports, and style sheets. */
 
 /** The paths that a page and its modules load, each absolute. */
 class Loads {

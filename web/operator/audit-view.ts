@@ -1,4 +1,4 @@
-/** What was changed by the server API, by whom and to whom. */
+/** Changes by the server API: who, what, to whom. */
 
 import { html, type TemplateResult } from 'lit-html'
 import { whenOf } from '../shared/figures.ts'

@@ -31,7 +31,7 @@ function placeOf(hash: string): Place {
 
 addEventListener('hashchange', () => {
   page.change(() => Object.assign(page, { place: placeOf(location.hash), asked: undefined, said: undefined }))
-  // What is new on the screen is where reading goes on.
+  // Reading goes on at the new view's heading.
   requestAnimationFrame(() => document.querySelector<HTMLElement>('h1')?.focus())
 })
 setInterval(() => {

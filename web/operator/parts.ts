@@ -6,7 +6,7 @@ import type { Answer, Page, ReplyOf } from './page.ts'
 
 export type Content = TemplateResult | string | typeof nothing | readonly TemplateResult[]
 
-/** The value of an answer, or what stands in its place. */
+/** The view of an answer's value; else that it waits, or why it failed. */
 export function shown<Value>(answer: Answer<Value>, view: (value: Value) => Content): Content {
   switch (answer.kind) {
     case 'waiting':

@@ -50,7 +50,7 @@ async function find(link: ServerLink, text: string): Promise<readonly Person[]> 
 
 type Address = { readonly email: string } | { readonly phone: string }
 
-/** A text that can't be such a name, or names nobody, finds nobody. */
+/** An empty list where the text names no user, or can't be such a name. */
 function orNobody(people: Promise<readonly Person[]>): Promise<readonly Person[]> {
   return people.catch(error => {
     const isNobody = error instanceof CallsignServerError && NOBODY.includes(error.code)

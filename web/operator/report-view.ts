@@ -1,4 +1,4 @@
-/** One report: what was said, about whom, and what a moderator makes of it. */
+/** One report: its words, its people, and the moderator's decision. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { whenOf } from '../shared/figures.ts'

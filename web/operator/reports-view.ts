@@ -1,4 +1,4 @@
-/** The queue of reports, those that have waited longest first, and what became of the others. */
+/** The queue of reports, longest waiting first, and the closed ones. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { ageOf } from '../shared/figures.ts'

@@ -37,7 +37,7 @@ export function whole(page: Page): TemplateResult {
     ${view === undefined ? NOTHING : page.may(view.scope) ? view.show(page, page.place.id) : closed(view)}`
 }
 
-/** The page's title. The browser remembers it, so nobody is named in it. */
+/** The page's title. The browser remembers it, so it has no names. */
 export function titleOf(page: Page): string {
   const title = page.session === undefined ? 'Sign in' : (viewOf(page)?.title ?? 'Nothing to see')
   return `${title} · Callsign operators`

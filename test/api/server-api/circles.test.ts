@@ -1,7 +1,7 @@
 /** Circles: their members call each other and read each other's keys as contacts do, and are no contacts. */
 
 import t, { type Test } from 'tap'
-import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
 import { openServerApi } from '../../support/server-api.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
@@ -26,6 +26,7 @@ async function setUp(t: Test, ...names: readonly string[]) {
   return {
     whole,
     people: people as [Person, Person, Person, Person],
+    server: send,
     circle,
     join: async (name: string, ...members: readonly Person[]) => {
       for (const { userId } of members)
@@ -145,6 +146,22 @@ t.test('a block counts for more than a circle, and who is blocked sees no differ
   const { outcome } = await call(whole, ann, bob)
   t.equal(outcome, '201')
   t.same((await whole.send('GET /app/api/call/pending', { token: bob.token })).body.items, [])
+})
+
+t.test('a suspended member can not be reached, and the caller hears no reason', async t => {
+  const { whole, people, server, join } = await setUp(t, 'Ann', 'Bob')
+  const [ann, bob] = people
+  await join('team', ann, bob)
+  const body = { reason: 'abuse' }
+  t.equal((await server(`POST /server/api/v1/users/id:${bob.userId}/suspend`, { body })).status, 200)
+  const { outcome, callId } = await call(whole, ann, bob)
+  t.equal(outcome, '201')
+  t.match(whole.stores.calls.open(BigInt(callId) as CallId)?.participants, [
+    { state: 'joined' },
+    { state: 'invited', devices: [] },
+  ])
+  t.same(await keysOf(whole, ann, bob), ['Bob'])
+  t.equal((await call(whole, bob, ann)).outcome.slice(0, 3), '401')
 })
 
 t.test('an ended circle counts no more, from that moment on', async t => {

@@ -236,7 +236,7 @@ t.test('without time it says which tables were not read', async t => {
   })
   const { unread, faults } = checkRows(database, { mayGoOn: () => false })
   t.equal(faults, 0)
-  t.same(unread, ['expiries'], 'the largest, which comes last')
+  t.equal(unread.at(-1), 'expiries', 'the largest, which comes last')
 })
 
 function groupOf(name: string, key: Uint8Array): string {
