@@ -136,7 +136,8 @@ t.test('a person is found by each of their names', { skip }, async t => {
   const find = async (text: string, found: string) => {
     await page.getByLabel('User id, your own id').fill(text)
     await button(page, 'Find').click()
-    await page.getByRole('search').locator('xpath=following-sibling::*').getByText(found).first().waitFor()
+    await page.getByRole('heading', { name: `By “${text}”` }).waitFor()
+    t.match(await page.locator('h2:has-text("By “") + *').innerText(), found, text)
   }
   const users = await serverKeyCommand(dataFolder, server, 'create', '--name', 'shop', '--scopes', 'users')
   const changed = await fetch(`${server.serverApi}/server/api/v1/users/id:${userId}`, {
@@ -288,6 +289,7 @@ t.test('a key opens the views that it has the scopes for', { skip }, async t => 
 })
 
 t.test('the keyboard reaches everything, and the next view begins at its heading', { skip }, async t => {
+  await meet()
   const page = await signedIn(t)
   await headed(page, 'Reports')
   const focused = 'document.activeElement.textContent.trim()'
@@ -301,6 +303,8 @@ t.test('the keyboard reaches everything, and the next view begins at its heading
   await page.keyboard.press('Enter')
   await headed(page, 'People')
   await page.locator('h1:focus', { hasText: 'People' }).waitFor()
+  await page.locator('.rows a').first().press('Enter')
+  await page.locator('h1:focus', { hasText: 'Person ' }).waitFor()
 })
 
 t.test('no view is wider than a phone, in either scheme, and each is accessible', { skip }, async t => {
@@ -308,22 +312,21 @@ t.test('no view is wider than a phone, in either scheme, and each is accessible'
   const { body } = await startCall(ann, [bob])
   const reportId = await report(ann, bob, { text: `${'long'.repeat(100)} ${'words '.repeat(60)}` })
   const VIEWS = [
-    ...[
-      'reports',
-      `report/${reportId}`,
-      'people',
-      `person/${ann.userId}`,
-      'audit',
-      'calls',
-      `call/${body.callId}`,
-    ],
-  ]
+    ['reports', 'Reports'],
+    [`report/${reportId}`, 'Threats'],
+    ['people', 'People'],
+    [`person/${ann.userId}`, ann.name],
+    ['audit', 'Audit'],
+    ['calls', 'Calls'],
+    [`call/${body.callId}`, 'Call'],
+  ] as const
   for (const colorScheme of ['dark', 'light'] as const) {
     const page = await newTab(t, PHONE)
     await page.emulateMedia({ colorScheme })
     await signInAs(page, server, key)
-    for (const place of VIEWS) {
+    for (const [place, name] of VIEWS) {
       await page.goto(`${server.serverApi}/operator#${place}`)
+      await headed(page, name)
       await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' })
       t.same(await widthsOf(page), [PHONE.width, PHONE.width], `${place}, ${colorScheme}`)
       t.same(await faultsOf(page), [], `${place}, ${colorScheme}`)

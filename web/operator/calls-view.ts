@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { ageOf, lapseOf, spanOf, whenOf } from '../shared/figures.ts'
 import { type CallView, MOMENT_WORDS, type Moment, STATUS_WORDS, whyOf } from './call-words.ts'
 import type { Page, ReplyOf } from './page.ts'
-import { asking, type Content, facts, listed, section, shown, textIn } from './parts.ts'
+import { asking, type Content, facts, listed, section, textIn, thing } from './parts.ts'
 
 type Listed = ReplyOf<'GET calls'>['items'][number]
 type Remembered = ReplyOf<'GET users/{ref}/calls'>['items'][number]
@@ -50,10 +50,13 @@ export function historyList(page: Page, calls: readonly Remembered[]): Content {
 }
 
 export function callView(page: Page, callId: string): TemplateResult {
-  return html`<p class="back"><a href="#calls">All calls</a></p>${shown(
-    page.reply('GET calls/{callId}', { callId }),
+  const answer = page.reply('GET calls/{callId}', { callId })
+  return thing(
+    html`<a href="#calls">All calls</a>`,
+    'Call',
+    answer,
     call => html`${about(page, call)}${people(page, call)}${section('What happened', timeLine(call))}`,
-  )}`
+  )
 }
 
 function about(page: Page, call: CallView): TemplateResult {

@@ -18,6 +18,17 @@ export function shown<Value>(answer: Answer<Value>, view: (value: Value) => Cont
   }
 }
 
+/** The view of one thing, under a way back. It has a heading also while it waits, where the keyboard goes on. */
+export function thing<Value>(
+  back: TemplateResult,
+  title: string,
+  answer: Answer<Value>,
+  view: (value: Value) => Content,
+): TemplateResult {
+  const heading = html`<section><h1 tabindex="-1">${title}</h1>${shown(answer, () => nothing)}</section>`
+  return html`<p class="back">${back}</p>${answer.kind === 'there' ? view(answer.value) : heading}`
+}
+
 interface ListReply {
   readonly items: readonly unknown[]
   readonly nextCursor?: string

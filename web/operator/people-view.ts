@@ -21,11 +21,15 @@ export function peopleView(page: Page): TemplateResult {
         ? nothing
         : shown(
             page.kept(`find ${text}`, link => find(link, text)),
-            people => peopleList(people, 'Nobody was found by that.'),
+            people => foundBy(text, people),
           )
     }
     </section>
     <section><h2>Newest</h2>${listed(page, 'GET users', {}, people => peopleList(people, 'There is nobody yet.'))}</section>`
+}
+
+function foundBy(text: string, people: readonly Person[]): TemplateResult {
+  return html`<h2>By “${text}”</h2>${peopleList(people, 'Nobody was found.')}`
 }
 
 function seek(page: Page, event: SubmitEvent): void {

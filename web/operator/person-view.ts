@@ -5,7 +5,7 @@ import { whenOf } from '../shared/figures.ts'
 import { historyList } from './calls-view.ts'
 import { checkDevices, type DeviceVerdict } from './device-check.ts'
 import type { Answer, Page, ReplyOf } from './page.ts'
-import { asking, type Content, facts, listed, section, shown, textIn } from './parts.ts'
+import { asking, type Content, facts, listed, section, shown, textIn, thing } from './parts.ts'
 import { reportList } from './reports-view.ts'
 
 type Person = ReplyOf<'GET users/{ref}'>
@@ -13,32 +13,35 @@ type Device = ReplyOf<'GET users/{ref}/devices'>['items'][number]
 
 export function personView(page: Page, userId: string): TemplateResult {
   const ref = `id:${userId}`
-  return html`<p class="back"><a href="#people">All people</a></p>${shown(
-    page.reply('GET users/{ref}', { ref }),
+  const answer = page.reply('GET users/{ref}', { ref })
+  return thing(
+    html`<a href="#people">All people</a>`,
+    'Person',
+    answer,
     person => html`${about(person)}${acts(page, ref, person)}
-      ${
-        page.may('reports')
-          ? section(
-              'Reports about them',
-              listed(page, 'GET reports', { about: ref }, items =>
-                reportList(items, 'state', 'Nobody has reported them.'),
-              ),
-            )
-          : nothing
-      }
-      ${section(
-        'Calls',
-        listed(page, 'GET users/{ref}/calls', { ref }, items => historyList(page, items)),
-      )}
-      ${section(
-        'Devices',
-        shown(page.reply('GET users/{ref}/devices', { ref }), ({ items }) => deviceList(page, userId, items)),
-      )}
-      ${section(
-        'Signed in',
-        shown(page.reply('GET users/{ref}/sessions', { ref }), ({ items }) => sessionList(items)),
-      )}`,
-  )}`
+    ${
+      page.may('reports')
+        ? section(
+            'Reports about them',
+            listed(page, 'GET reports', { about: ref }, items =>
+              reportList(items, 'state', 'Nobody has reported them.'),
+            ),
+          )
+        : nothing
+    }
+    ${section(
+      'Calls',
+      listed(page, 'GET users/{ref}/calls', { ref }, items => historyList(page, items)),
+    )}
+    ${section(
+      'Devices',
+      shown(page.reply('GET users/{ref}/devices', { ref }), ({ items }) => deviceList(page, userId, items)),
+    )}
+    ${section(
+      'Signed in',
+      shown(page.reply('GET users/{ref}/sessions', { ref }), ({ items }) => sessionList(items)),
+    )}`,
+  )
 }
 
 function about(person: Person): TemplateResult {
