@@ -19,7 +19,7 @@ export interface ExpectedToken {
   readonly jwksUrl: string
   /** Your own API, as `CALLSIGN_TOKEN_AUDIENCES` names it. */
   readonly audience: string
-  /** The server's public URL, the tokens' issuer; if left out, that of `jwksUrl`. */
+  /** The server's public URL, the tokens' issuer; if left out, taken from `jwksUrl`. */
   readonly issuer?: string
 }
 

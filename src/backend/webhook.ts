@@ -66,7 +66,7 @@ async function keyOf(secret: string) {
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
-/** Of base64; undefined for anything else. */
+/** Decodes base64; undefined for anything else. */
 function bytesOf(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(text), character => character.charCodeAt(0))

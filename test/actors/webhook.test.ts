@@ -230,7 +230,7 @@ t.test('after three days an event is dead and reported; on request it comes agai
   t.equal(new Set(sendings.map(({ webhookId }) => webhookId)).size, 1)
 })
 
-t.test('one that fails for three days dies, though others are taken', async t => {
+t.test('an event that fails for three days dies, though later ones are taken', async t => {
   const { create, add, answerWith, pass, died, rows } = makeSender(t)
   const { endpointId } = await create()
   answerWith(({ seq }) => (seq === 1 ? FAILED : { kind: 'sent' }))

@@ -24,7 +24,6 @@ export const LEFT_EMPTY: ReadonlySet<string> = new Set([
   'audit',
   'external-ids',
   'contact-addresses',
-  'webhook-dead',
 ])
 
 /** Fills a store and kills its server at once, so that nothing that waits is done. */
@@ -34,9 +33,10 @@ export async function fillStore(dataFolder: string): Promise<void> {
     environment: {
       CALLSIGN_LOG_LEVEL: 'error',
       CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
-      // Takes nothing, so that all events wait.
-      CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:1/',
+      // Nobody listens there, so events wait, and die where there are more.
+      CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:9/',
       CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      CALLSIGN_WEBHOOK_WAITING_MAX: '10',
       ...settingsFor(PEOPLE + 1),
     },
   })

@@ -65,7 +65,7 @@ export class Postgres {
     }
   }
 
-  /** What PostgreSQL says of one statement, such as a verbose one. */
+  /** PostgreSQL's output for one statement, such as a verbose one. */
   async saidOf(url: string, text: string): Promise<string[]> {
     const client = new pg.Client(url)
     const said: string[] = []

@@ -20,7 +20,7 @@ export type Scope = (typeof SCOPES)[number]
 
 /** The asker behind a request to the server API. */
 export interface ServerKeyHolder {
-  /** Of the key; `OPERATOR` for the operator's command. */
+  /** The key's id; `OPERATOR` for the operator's command. */
   readonly keyId: string
   readonly name: string
   /** The person that a console key names. */
@@ -42,7 +42,7 @@ export function formatServerKey({ keyId, secret }: ServerKeyParts): string {
   return `csk_${keyId}_${secret}`
 }
 
-/** Undefined for what is not of the form. */
+/** Undefined for any other text. */
 export function parseServerKey(text: string): ServerKeyParts | undefined {
   const [, keyId, secret] = KEY_FORM.exec(text) ?? []
   return keyId === undefined || secret === undefined ? undefined : { keyId, secret }

@@ -60,7 +60,7 @@ export class CallHistoryStore {
     return behind.slice(0, limit).map(({ value }) => listedRow(value))
   }
 
-  /** What the user remembers of a call. */
+  /** The user's row of a call. */
   ofCall(view: View, userId: UserId, callId: bigint): CallHistoryRow | undefined {
     const row = this.#find(view, userId, callId)
     return row && listedRow(row)

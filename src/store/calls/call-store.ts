@@ -38,10 +38,10 @@ export interface CallStoreDeps extends StoreDeps {
   readonly webhooks?: Pick<Webhooks, 'add'>
 }
 
-/** What is written with a decision. */
+/** Rows written with a decision. */
 export interface WrittenBeside {
   readonly kept?: KeptReply | undefined
-  /** Of the operator's command. */
+  /** The operator's command. */
   readonly audit?: AuditRow | undefined
 }
 
@@ -118,7 +118,7 @@ export class CallStore extends CallReader {
   }
 
   /**
-   * Writes what a decision says, and what goes with it; resolves when all of it is durable. Rejects with
+   * Writes a decision's effects and the rows beside them; resolves when all of it is durable. Rejects with
    * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
    * otherwise exist without its messages.
    */

@@ -107,7 +107,7 @@ export class ServerKeyStore {
     return this.#keys.of(keyId, () => database.view(view => view.get(SERVER_KEYS, Buffer.from(keyId, 'hex'))))
   }
 
-  /** It is refused by its own code for a while, which says what is wrong. */
+  /** For a while it is refused by its own code, which names the reason. */
   #expire(change: Change, id: Uint8Array, endedAtMs: number): void {
     this.#deps.expiries.add(change, EXPIRY.serverKey, endedAtMs + ENDED_KEY_KEPT_MS, id)
   }

@@ -96,7 +96,7 @@ t.test('a contact who rings them sees a user who can not be reached', async t =>
   t.same(pushed, [])
 })
 
-t.test('rings at them count like rings at anybody who does not answer', async t => {
+t.test('rings at them count like rings at any callee who does not answer', async t => {
   const { ann, bob, cid, post, suspend } = await open(t, { rates: true })
   await suspend(bob)
   const rung = async (phone: Phone) => {

@@ -44,8 +44,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'sms-dial-codes',
   'rates',
   'refused-sign-ins',
-  'webhook-endpoints',
-  'webhook-figures',
+  'webhook-dead',
   ...LEFT_EMPTY,
 ])
 const GARBAGE = Buffer.from('c1ffdeadbeefc1ffdeadbeefc1ff', 'hex')
