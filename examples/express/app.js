@@ -7,7 +7,10 @@ const main = document.querySelector('main')
 
 async function start() {
   const answer = await fetch('/me')
-  if (!answer.ok) return show(loginForm())
+  if (!answer.ok)
+    return show(
+      form({ id: 'text', password: 'password' }, 'Sign in', login => post('/login', login).then(start)),
+    )
   const { id, callsignUrl } = await answer.json()
   const me = await signedIn(id, callsignUrl)
   await showCalls(me)
@@ -34,6 +37,7 @@ async function showCalls(me) {
       call === undefined
         ? contacts.map(one => button(`Call ${me.contacts.nameOf(one)}`, () => take(me.call([one]))))
         : callView(),
+      form({ with: 'text' }, 'Book', booking => post('/bookings', booking)),
       button('My orders', orders),
     )
   const callView = () => {
@@ -75,20 +79,31 @@ async function showCalls(me) {
     contacts.splice(0, contacts.length, ...(await me.contacts.list()).items)
     draw()
   })
-  me.on('signed-out', error => show(text(error.sentence)))
+  let why
+  me.on('session_revoked', ({ reason }) => {
+    why = reason
+  })
+  me.on('signed-out', ({ sentence }) =>
+    show(text(why === 'account_suspended' ? 'Your account is suspended.' : sentence)),
+  )
   draw()
 }
 
-function loginForm() {
-  const form = document.createElement('form')
-  form.innerHTML =
-    '<label>Id <input name="id"></label> <label>Password <input name="password" type="password"></label> <button>Sign in</button>'
-  form.onsubmit = async event => {
-    event.preventDefault()
-    await post('/login', Object.fromEntries(new FormData(form)))
-    await start()
+/** `fields` are types of inputs by their names. */
+function form(fields, label, act) {
+  const element = document.createElement('form')
+  for (const [name, type] of Object.entries(fields)) {
+    const input = Object.assign(document.createElement('input'), { name, type })
+    const labelled = document.createElement('label')
+    labelled.append(name, input)
+    element.append(labelled)
   }
-  return form
+  element.append(button(label))
+  element.onsubmit = event => {
+    event.preventDefault()
+    act(Object.fromEntries(new FormData(element))).catch(tell)
+  }
+  return element
 }
 
 function post(path, body = {}) {
@@ -107,9 +122,11 @@ function text(content) {
 function button(label, act) {
   const element = document.createElement('button')
   element.textContent = label
-  element.onclick = () => Promise.resolve(act()).catch(error => alert(error.sentence ?? error))
+  if (act !== undefined) element.onclick = () => Promise.resolve(act()).catch(tell)
   return element
 }
+
+const tell = error => alert(error.sentence ?? error)
 
 function details(label, nodes) {
   const element = document.createElement('details')
@@ -119,4 +136,4 @@ function details(label, nodes) {
   return element
 }
 
-start()
+start().catch(tell)

@@ -1,14 +1,13 @@
 /** A small backend with users of its own, who call one another (docs/your-users.md). */
 
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { verifyToken, verifyWebhook } from 'callsign/server'
 import express from 'express'
 import { callsign } from './callsign.mjs'
 import { people } from './people.mjs'
 
 const PORT = Number(process.env.PORT ?? 3000)
-const CALLSIGN_URL = process.env.CALLSIGN_URL ?? 'http://127.0.0.1:8080'
+const SERVER_URL = process.env.SERVER_URL ?? 'http://127.0.0.1:8080'
 const app = express()
 
 // Your own login, as you have it.
@@ -31,7 +30,7 @@ function signedIn(request, response, next) {
 }
 
 app.get('/me', signedIn, ({ person: { id, name } }, response) => {
-  response.json({ id, name, callsignUrl: CALLSIGN_URL })
+  response.json({ id, name, callsignUrl: SERVER_URL })
 })
 
 // Trades it for a sign-in to Callsign.
@@ -50,7 +49,7 @@ app.post('/bookings', signedIn, express.json(), async (request, response) => {
 const seen = new Set()
 
 app.post('/webhooks/callsign', express.raw({ type: '*/*' }), async (request, response) => {
-  const event = await verifyWebhook(request.headers, request.body, process.env.CALLSIGN_WEBHOOK_SECRET)
+  const event = await verifyWebhook(request.headers, request.body, process.env.WEBHOOK_SECRET)
   response.sendStatus(204)
   // One may come twice.
   if (seen.has(event.id)) return
@@ -62,7 +61,7 @@ app.post('/webhooks/callsign', express.raw({ type: '*/*' }), async (request, res
 app.get('/orders', async (request, response) => {
   const [, token = ''] = /^Bearer (.+)$/.exec(request.get('authorization') ?? '') ?? []
   const user = await verifyToken(token, {
-    jwksUrl: `${CALLSIGN_URL}/.well-known/jwks.json`,
+    jwksUrl: `${SERVER_URL}/.well-known/jwks.json`,
     audience: 'https://api.acme.example',
   })
   response.json({ ordersOf: user.externalId })
@@ -73,6 +72,6 @@ app.use((error, _request, response, next) => {
   next(error)
 })
 
-app.get('/', (_request, response) => response.sendFile(join(import.meta.dirname, 'index.html')))
+app.get('/', (_request, response) => response.sendFile('index.html', { root: import.meta.dirname }))
 app.use(express.static('data/your-users'))
 app.listen(PORT, '127.0.0.1', () => console.log(`http://localhost:${PORT}`))

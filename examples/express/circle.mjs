@@ -1,6 +1,7 @@
 import { callsign } from './callsign.mjs'
 import { people } from './people.mjs'
 
-for (const { id } of people.slice(0, 20)) await callsign.circles.addMember('sales', { ext: id })
-for await (const { externalId, displayName } of callsign.circles.members('sales'))
-  console.log(externalId, displayName)
+for (const { id } of people.slice(10, 30)) await callsign.circles.addMember('sales', { ext: id })
+const members = []
+for await (const { externalId } of callsign.circles.members('sales')) members.push(externalId)
+console.log(`${members.length} people in sales`)

@@ -112,4 +112,5 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   turn: 'talks to the relay',
   'user-tokens': 'its fourth story has fronts',
   webhooks: 'webhooks leave from the writer',
+  'your-users': 'its third story has two fronts',
 }
