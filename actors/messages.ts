@@ -292,7 +292,7 @@ export type FrontDeskMessage =
   /** In development: the front has answered these. */
   | { readonly kind: 'served'; readonly requests: readonly ShownRequest[] }
 
-/** What a front says of an answer that is made part by part. */
+/** A front's messages about an answer that is made part by part. */
 export type StreamMessage =
   /** Replies with the next part; undefined when there is no more. */
   | { readonly kind: 'next-part'; readonly stream: string; readonly reply: Reply<Uint8Array | undefined> }

@@ -93,7 +93,8 @@ class WebhookSender implements Actor<WebhookCommand> {
         return this.#sendDue()
       case 'purged':
         this.#isPurging = false
-        return message.isEmpty ? this.#context.stop() : this.#sendDue()
+        if (message.isEmpty && this.#queue.endpoint() === undefined) return this.#context.stop()
+        return this.#sendDue()
     }
   }
 

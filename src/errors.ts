@@ -82,7 +82,7 @@ export type ApplicationErrorCode =
   | 'SIGN_IN_REFUSED'
   | 'SIGN_IN_GONE'
   | 'SIGN_IN_NOT_FOUND'
-  // Of the backend's making, or by a moderator.
+  // The backend's sign-ins, and a moderator's suspension.
   | 'SIGN_IN_TOKEN_INVALID'
   | 'ACCOUNT_SUSPENDED'
   | 'AUDIENCE_UNKNOWN'

@@ -120,7 +120,7 @@ function formatted(text: string): string {
   return execFileSync(biome, ['format', '--stdin-file-path=wire.ts'], { cwd: ROOT, input: text }).toString()
 }
 
-/** Without what is for the operator's own services, and no app asks. */
+/** Leaves out operations for the operator's own services, which no app asks for. */
 function withoutOthers({ paths, components }: OpenApiDocument): OpenApiDocument {
   const { GetUserTokenKeysReply: _, ...schemas } = components.schemas
   const { '/.well-known/jwks.json': __, ...others } = paths

@@ -71,7 +71,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly userTokenKey: UserTokenKey | undefined
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
-  /** Where the operator's backend makes contacts, users ask nobody. */
+  /** Where the operator's backend makes contacts, users send no requests. */
   readonly contactsBy: 'users' | 'server'
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined

@@ -1,4 +1,4 @@
-/** What `Callsign` holds while a user is signed in. */
+/** The parts that `Callsign` holds while a user is signed in. */
 
 import type { Calls } from './calls/calls.ts'
 import type { Connection } from './connection/connection.ts'
@@ -11,7 +11,6 @@ import type { Sessions } from './session/sessions.ts'
 import type { UserTokens } from './session/user-tokens.ts'
 import type { QueueEvent } from './wire.ts'
 
-/** The parts of one signed-in user. */
 export interface Active {
   readonly device: RegisteredDevice
   readonly account: Account
@@ -24,7 +23,7 @@ export interface Active {
   readonly userTokens: UserTokens
 }
 
-/** How calls end here with the session: people whose account was suspended are to know. */
+/** How calls end here with the session: suspended people are to know why. */
 export function endingBy(reason: unknown): 'left' | 'suspended' {
   return reason === 'account_suspended' ? 'suspended' : 'left'
 }

@@ -76,12 +76,6 @@ export type LocalErrorCode =
 /** Servers newer than the app may send further codes. */
 export type CallsignErrorCode = ErrorCode | LocalErrorCode | (string & Record<never, never>)
 
-export interface CallsignErrorOptions {
-  readonly status?: number
-  readonly members?: Readonly<Record<string, unknown>>
-  readonly cause?: unknown
-}
-
 export class CallsignError extends Error {
   override readonly name = 'CallsignError'
   readonly code: CallsignErrorCode
@@ -93,7 +87,15 @@ export class CallsignError extends Error {
   constructor(
     code: CallsignErrorCode,
     message: string,
-    { status, members = {}, cause }: CallsignErrorOptions = {},
+    {
+      status,
+      members = {},
+      cause,
+    }: {
+      readonly status?: number
+      readonly members?: Readonly<Record<string, unknown>>
+      readonly cause?: unknown
+    } = {},
   ) {
     super(message, cause === undefined ? {} : { cause })
     this.code = code

@@ -417,7 +417,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     names.onEvent(event)
     this.#profile.onEvent(event)
     try {
-      // Before the connection ends, which says no more than that the session is over.
+      // Before the connection ends, which says only that the session has ended.
       if (saysSuspended(event)) calls.closeAll('suspended')
       await calls.onMessage(event)
       await devices.onMessage(event)

@@ -1,6 +1,6 @@
 /** The server API by groups: `new CallsignServer({ url, key })`. Every method rejects with `CallsignServerError`. */
 
-import { type CallsignServerOptions, ServerLink } from './server-link.ts'
+import { type ServerAccess, ServerLink } from './server-link.ts'
 import type { Operations } from './wire.ts'
 
 /** A user, by your own id or by Callsign's. */
@@ -9,7 +9,7 @@ export type UserRef = { readonly ext: string } | { readonly id: string }
 /** A line of an import: what `users.put` takes. */
 export type ImportedUser = Body<'PUT users/{ref}'> & { readonly ref: UserRef }
 
-/** What came of a line; the first is 1. */
+/** The outcome of a line; the first line is 1. */
 export type ImportedLine =
   | { readonly line: number; readonly status: 'created' | 'changed' | 'unchanged'; readonly userId: string }
   | { readonly line: number; readonly status: 'refused'; readonly code: string; readonly detail: string }
@@ -27,7 +27,7 @@ export class CallsignServer {
   readonly #link: ServerLink
 
   /** Throws `TypeError` for an address or a key that is none. */
-  constructor(options: CallsignServerOptions) {
+  constructor(options: ServerAccess) {
     const link = new ServerLink(options)
     this.#link = link
     this.users = new Users(link)
@@ -37,7 +37,7 @@ export class CallsignServer {
     this.reports = new Reports(link)
   }
 
-  /** What was done by the server API, newest first. Needs the scope `audit`. */
+  /** Rows of the audit log, newest first. Needs the scope `audit`. */
   audit(query: Query<'GET audit'> = {}) {
     return pages(cursor => this.#link.ask('GET audit', { params: { ...query, cursor } }))
   }
@@ -195,7 +195,7 @@ class Calls {
     await this.#link.ask('POST calls/{callId}/end', { params: { callId } })
   }
 
-  /** Takes a user out of a call, which goes on for the others. */
+  /** Takes a user out of a call, which goes on without them. */
   async remove(callId: string, ref: UserRef): Promise<void> {
     await this.#link.ask('POST calls/{callId}/remove', { params: { callId }, body: { ref: refText(ref) } })
   }

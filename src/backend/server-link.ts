@@ -3,7 +3,7 @@
 import { CallsignServerError } from './callsign-server-error.ts'
 import type { Operations } from './wire.ts'
 
-export interface CallsignServerOptions {
+export interface ServerAccess {
   /** Where the server API is, such as `http://127.0.0.1:9070`. */
   readonly url: string
   /** A server key, `csk_...`, or a session of the operators' page. */
@@ -34,10 +34,10 @@ interface Request {
 }
 
 export class ServerLink {
-  readonly #options: CallsignServerOptions
+  readonly #options: ServerAccess
   readonly #fetch: typeof fetch
 
-  constructor(options: CallsignServerOptions) {
+  constructor(options: ServerAccess) {
     if (!URL.canParse(options.url)) throw new TypeError('url is not an address')
     if (!/^(?:csk_[0-9a-f]{12}|cos_[0-9a-f]{12}_[0-9]{1,12})_[0-9a-f]{64}$/.test(options.key))
       throw new TypeError('key is not a server key')

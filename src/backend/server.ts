@@ -5,12 +5,11 @@
 
 export { CallsignServer, type ImportedLine, type ImportedUser, type UserRef } from './callsign-server.ts'
 export { CallsignServerError } from './callsign-server-error.ts'
-export type { CallsignServerOptions } from './server-link.ts'
-export { type TokenUser, type VerifyTokenOptions, verifyToken } from './user-token.ts'
+export type { ServerAccess } from './server-link.ts'
+export { type ExpectedToken, type TokenUser, verifyToken } from './user-token.ts'
 export {
   type ReceivedWebhook,
   verifyWebhook,
   type WebhookHeaders,
-  type WebhookOptions,
 } from './webhook.ts'
 export type * from './wire.ts'

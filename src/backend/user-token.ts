@@ -14,12 +14,12 @@ export interface TokenUser {
   readonly expiresAt: Date
 }
 
-export interface VerifyTokenOptions {
+export interface ExpectedToken {
   /** `<public URL>/.well-known/jwks.json`. Its keys are kept, and fetched again for a key that is not among them. */
   readonly jwksUrl: string
   /** Your own API, as `CALLSIGN_TOKEN_AUDIENCES` names it. */
   readonly audience: string
-  /** The server's public URL, the tokens' issuer; if left out, that of `jwksUrl`. */
+  /** The server's public URL, the tokens' issuer; if left out, taken from `jwksUrl`. */
   readonly issuer?: string
 }
 
@@ -27,7 +27,7 @@ export interface VerifyTokenOptions {
  * The user of a token. Rejects with `CallsignServerError`: `TOKEN_INVALID`, or `NO_ANSWER` where the keys can't be had; with
  * `TypeError` for options that are none, such as a variable of the environment that is not set.
  */
-export async function verifyToken(token: string, options: VerifyTokenOptions): Promise<TokenUser> {
+export async function verifyToken(token: string, options: ExpectedToken): Promise<TokenUser> {
   const { jwksUrl, audience } = options
   const keys = keysAt(jwksUrl)
   const issuer = options.issuer ?? issuerOf(jwksUrl)

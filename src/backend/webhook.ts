@@ -9,13 +9,6 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 /** An event, and the id by which a repeated one is known. */
 export type ReceivedWebhook = WebhookEvent & { readonly id: string }
 
-export interface WebhookOptions {
-  /** Seconds that the clocks may differ, and that an event may be on its way; 300 if left out. */
-  readonly toleranceS?: number
-  /** Milliseconds since 1970, in place of the machine's clock. */
-  readonly nowMs?: number
-}
-
 /**
  * The event of a webhook, with its `webhook-id`, by which a repeated one is known. `body` is the request's text or bytes as they
  * came, before any parser. `secret` is `whsec_...`. Rejects with `CallsignServerError` of code `WEBHOOK_INVALID`, and with `TypeError`
@@ -25,7 +18,15 @@ export async function verifyWebhook(
   headers: WebhookHeaders,
   body: string | Uint8Array,
   secret: string,
-  { toleranceS = TOLERANCE_S, nowMs = Date.now() }: WebhookOptions = {},
+  {
+    toleranceS = TOLERANCE_S,
+    nowMs = Date.now(),
+  }: {
+    /** Seconds that the clocks may differ, and that an event may be on its way; 300 if left out. */
+    readonly toleranceS?: number
+    /** Milliseconds since 1970, in place of the machine's clock. */
+    readonly nowMs?: number
+  } = {},
 ): Promise<ReceivedWebhook> {
   const header = (name: string) => headerOf(headers, name)
   const [id, timestamp, signatures] = [
@@ -65,7 +66,7 @@ async function keyOf(secret: string) {
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
 }
 
-/** Of base64; undefined for anything else. */
+/** Decodes base64; undefined for anything else. */
 function bytesOf(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(text), character => character.charCodeAt(0))

@@ -582,7 +582,7 @@ export interface GetCallOfUsersReply {
     readonly deviceId?: string
     /** Seconds in the call, up to when they last left. */
     readonly talkedIn: number
-    /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+    /** The invitation was kept from them: they had blocked the inviter. */
     readonly isWithheld: boolean
   }[]
   /** What happened, oldest first; of a long call the latest. */
@@ -731,7 +731,7 @@ export interface ListCallsReply {
       readonly deviceId?: string
       /** Seconds in the call, up to when they last left. */
       readonly talkedIn: number
-      /** The invitation never reached them: they had blocked the inviter, or were suspended. */
+      /** The invitation was kept from them: they had blocked the inviter. */
       readonly isWithheld: boolean
     }[]
   }[]
@@ -1648,7 +1648,7 @@ export interface Operations {
     readonly body: CreateWebhookRequest
     readonly reply: CreateWebhookReply
   }
-  /** All endpoints of webhooks, that of the settings among them. */
+  /** All endpoints of webhooks, also the one in the settings. */
   'GET webhooks': { readonly params: object; readonly body: undefined; readonly reply: ListWebhooksReply }
   /** Deletes an endpoint of webhooks with all that waits for it. */
   'DELETE webhooks/{webhookId}': {

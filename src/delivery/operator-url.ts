@@ -89,11 +89,13 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 
 function agentsOf(keepAlive: boolean) {
   return {
-    http: new HttpAgent({ keepAlive, lookup: operatorLookup(true) }),
-    https: new HttpsAgent({ keepAlive, lookup: operatorLookup(false) }),
+    http: new HttpAgent({ keepAlive, timeout: IDLE_MS, lookup: operatorLookup(true) }),
+    https: new HttpsAgent({ keepAlive, timeout: IDLE_MS, lookup: operatorLookup(false) }),
   }
 }
 
+/** How long a connection waits for its next request: less than the five seconds after which many servers close theirs. */
+const IDLE_MS = 4_000
 /** RFC 6761, RFC 6762, RFC 8375, and what ICANN has set aside for private use. */
 const PRIVATE_NAME = /\.(?:localhost|local|internal|home\.arpa)$/
 const METADATA_NAMES: ReadonlySet<string> = new Set([

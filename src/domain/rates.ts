@@ -64,7 +64,7 @@ export const USUAL_RATES = {
   'server-sign-in': rate(10, MINUTE_MS),
   /** By user: tokens for the operator's own API. */
   'user-token': rate(60, MINUTE_MS),
-  /** By user: reports of others. */
+  /** By user who reports. */
   report: rate(20, DAY_MS),
   /** By address. */
   'failed-connect': rate(30, 10 * SECOND_MS),

@@ -1,6 +1,6 @@
 /**
- * The operators' page, `/operator` on the port of the server API. It asks the server API as anybody does, with a session that its
- * user gets for a key; nothing of the development surface is among its files.
+ * The operators' page, `/operator` on the port of the server API. It asks the server API like any
+ * program, with a session that its user gets for a key. Nothing of the development surface is among its files.
  */
 
 import type { HttpRoute } from '../transport/route.ts'

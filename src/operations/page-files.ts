@@ -16,7 +16,7 @@ export const WEB_FOLDER = join(BUILT, 'web')
 /** Where the build puts the packages that pages import. */
 export const PACKAGES_FOLDER = join(WEB_FOLDER, 'packages')
 
-/** What the pages of one surface may load, under its own prefix. */
+/** Files that the pages of one surface may load, under its own prefix. */
 export interface PageFiles {
   /** Such as `/dev/modules`. */
   readonly prefix: string

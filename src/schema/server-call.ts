@@ -33,7 +33,7 @@ const ServerCallPerson = Type.Object({
   deviceId: Type.Optional({ ...Uint64Text, description: 'The device that is in the call, or was last' }),
   talkedIn: Type.Integer({ minimum: 0, description: 'Seconds in the call, up to when they last left' }),
   isWithheld: Type.Boolean({
-    description: 'The invitation never reached them: they had blocked the inviter, or were suspended',
+    description: 'The invitation was kept from them: they had blocked the inviter',
   }),
 })
 

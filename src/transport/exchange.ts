@@ -33,7 +33,7 @@ export interface ExchangeShared {
   readonly cors: CorsPolicy | undefined
   /** Requests that are neither answered nor aborted. */
   requestsOpen: number
-  /** Those of them whose answers are being made part by part. */
+  /** Requests among them with an answer that is made part by part. */
   streamsOpen: number
 }
 

@@ -230,6 +230,19 @@ t.test('after three days an event is dead and reported; on request it comes agai
   t.equal(new Set(sendings.map(({ webhookId }) => webhookId)).size, 1)
 })
 
+t.test('an event that fails for three days dies, though later ones are taken', async t => {
+  const { create, add, answerWith, pass, died, rows } = makeSender(t)
+  const { endpointId } = await create()
+  answerWith(({ seq }) => (seq === 1 ? FAILED : { kind: 'sent' }))
+  await add(userCreated(1))
+  for (let hour = 0; hour < 74; hour++) {
+    await pass(HOUR_MS, 10 * MINUTE_MS)
+    await add(userCreated(2))
+  }
+  t.same(died, [{ endpointId, seq: 1, reason: 'expired' }])
+  t.equal(rows().dead, 1)
+})
+
 t.test('one that can never be sent is dead at once, and the next one is sent', async t => {
   const { create, add, answerWith, pass, died, rows, sendings } = makeSender(t)
   const { endpointId } = await create()

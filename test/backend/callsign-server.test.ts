@@ -91,7 +91,7 @@ t.test('an address or a key that is none is refused at once', async t => {
     t.throws(() => new CallsignServer({ url: 'http://127.0.0.1:1', key }), TypeError)
 })
 
-t.test('a user without an id is refused at once, and makes nobody', async t => {
+t.test('a user without an id is refused at once, and no user is made', async t => {
   const callsign = new CallsignServer({ url: 'http://127.0.0.1:1', key: SOME_KEY })
   const unset = undefined as unknown as string
   for (const ref of [{ ext: unset }, { id: unset }, {} as { id: string }])

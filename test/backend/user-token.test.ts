@@ -35,7 +35,7 @@ t.test('the user of a server’s token, and of no other text', async t => {
   await t.rejects(verifyToken(token, elsewhere), { code: 'TOKEN_INVALID' }, 'another issuer')
 })
 
-/** A server's list of keys as the test has it, at an address of its own. */
+/** A server's list of keys, as the test sets it, at its own address. */
 async function listing(t: Test, answer: RequestListener) {
   const server = createServer(answer).listen(0, '127.0.0.1')
   t.teardown(() => server.close())

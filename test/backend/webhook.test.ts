@@ -1,4 +1,4 @@
-/** `verifyWebhook` against webhooks signed by the `standardwebhooks` package, and by nobody. */
+/** `verifyWebhook` against webhooks signed by the `standardwebhooks` package, and forged ones. */
 
 import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
@@ -36,7 +36,7 @@ t.test('during a rotation each of two secrets is enough', async t => {
   for (const secret of [SECRET, OTHER]) t.ok(await verifyWebhook(headers, BODY, secret, at))
 })
 
-t.test('what is forged, changed, old or of no form is refused', async t => {
+t.test('a forged, changed, old or malformed webhook is refused', async t => {
   const good = signedBy([SECRET])
   const cases: [string, Record<string, string>, string, RegExp][] = [
     ['another secret', signedBy([OTHER]), BODY, /no signature/],

@@ -67,8 +67,8 @@ t.test(
     t.equal(await page.locator('.message figure').count(), await page.locator('.message').count())
     t.equal(
       await page.locator('nav a[href^="#"]').count(),
-      10 + 39,
-      'ten channels, and what the server sends',
+      11 + 55,
+      'eleven channels, and what the server sends',
     )
     t.notMatch(await page.locator('main').innerText(), /undefined|\[object|\$ref/)
   },

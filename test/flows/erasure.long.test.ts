@@ -8,12 +8,16 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { generateVapidKey } from '../../src/delivery/vapid-key.ts'
-import { type App, newPublicKey } from '../support/app.ts'
+import { addressIdentifier } from '../../src/domain/accounts/account.ts'
+import { textKey } from '../../src/store/engine/keys.ts'
+import { App, newPublicKey } from '../support/app.ts'
 import { befriend, type Person, startCall } from '../support/call-people.ts'
 import { runScript } from '../support/commands.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Find, OctetSearch, type Sought } from '../support/octet-search.ts'
+import { productionEnvironment } from '../support/outside-world.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../support/postgres.ts'
+import { builtProgram, runProgram } from '../support/programs.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 
@@ -36,12 +40,23 @@ const SOUGHT: Sought = {
   'label of a link': 'petronellas-link-at-the-fair',
   'message of a request': 'petronella-asks-you-to-answer',
   'alias by a contact': 'the-quillfeather-of-yore',
+  'words of a report': 'bob-called-petronella-at-night',
+  'external id': 'customer-quillfeather-0471',
+  'unproven mail': 'nella@quillfeather.example',
+  'unproven phone': '84987123777',
+  'note of a suspension': 'quillfeather-was-suspended-for-this',
+  'hash of the mail': hashOf('email', MAIL),
+  'hash of the phone': hashOf('phone', PHONE),
+}
+
+function hashOf(kind: 'email' | 'phone', key: string): string {
+  return Buffer.from(textKey(addressIdentifier(kind, key))).toString('hex')
 }
 
 interface House {
   readonly story: Rehearsal
   readonly dataFolder: string
-  /** Of a backup. */
+  /** The folder for a backup. */
   readonly copy: string
   readonly environment: Readonly<Record<string, string>>
 }
@@ -50,6 +65,7 @@ async function open(t: Test, more: Readonly<Record<string, string>> = {}): Promi
   const folder = t.testdir()
   const [dataFolder, copy] = ['data', 'copy'].map(name => join(folder, name)) as [string, string]
   const environment = {
+    ...productionEnvironment(),
     ...more,
     CALLSIGN_VAPID_KEY: generateVapidKey(randomBytes),
     CALLSIGN_WEB_PUSH_HOSTS: 'push.invalid',
@@ -76,8 +92,15 @@ async function registered(app: App, more: object = {}): Promise<Person> {
   return { app, userId, publicKey, deviceId: device.deviceId, publicKeyHash: device.publicKeyHash }
 }
 
-/** Petronella uses all there is, and Bob is her contact. Resolves with Bob's app. */
-async function live({ story }: House): Promise<{ readonly petronella: App; readonly bob: App }> {
+interface People {
+  readonly petronella: Person
+  readonly bob: Person
+  readonly backend: App
+}
+
+/** Petronella uses all there is, and Bob is her contact. */
+async function live(house: House): Promise<People> {
+  const { story } = house
   const bob = await registered(await story.signIn('bob@example.org'))
   const app = story.app()
   const agent = { 'user-agent': SOUGHT['user agent']! }
@@ -107,7 +130,34 @@ async function live({ story }: House): Promise<{ readonly petronella: App; reado
   await addPhone(story, app)
   await app.get(200, 'PUT /app/api/user', { displayName: SOUGHT['new name'] })
   await addDevices(app)
-  return { petronella: app, bob: bob.app }
+  const report = { reason: 'other', text: SOUGHT['words of a report'] }
+  await app.get(201, 'POST /app/api/report', { userId: bob.userId, ...report })
+  await bob.app.get(201, 'POST /app/api/report', { userId: petronella.userId, ...report })
+  const backend = await openBackend(house)
+  await backend.get(200, `PUT ${atServer(petronella)}`, {
+    externalId: SOUGHT['external id'],
+    email: SOUGHT['unproven mail'],
+    phone: `+${SOUGHT['unproven phone']}`,
+  })
+  return { petronella, bob, backend }
+}
+
+function atServer({ userId }: Person): string {
+  return `/server/api/v1/users/id:${userId}`
+}
+
+/** With a key of the server API, made as the operator makes it. */
+async function openBackend({ story, dataFolder, environment }: House): Promise<App> {
+  const { serverApi } = story.server
+  const args = ['create', '--name', 'test', '--scopes', 'users', '--url', serverApi]
+  const program = [builtProgram('scripts/server-key'), ...args]
+  const settings = { ...environment, CALLSIGN_DATA_DIR: dataFolder }
+  const { stdout, stderr } = await runProgram(process.execPath, program, { environment: settings })
+  const key = /csk_\w+/.exec(stdout)?.[0]
+  if (key === undefined) throw new Error(stderr)
+  const backend = new App(serverApi)
+  backend.accessToken = key
+  return backend
 }
 
 async function callUnanswered(caller: Person, callee: Person): Promise<void> {
@@ -141,13 +191,22 @@ function newPublicKeyOfBrowser(): string {
   return Buffer.from(newPublicKey('P-256 X9.63'), 'base64').toString('base64url')
 }
 
-/** Petronella asks to be erased, and eight days pass. Resolves when Bob's history has no name of her. */
-async function erase({ story, environment }: House, { petronella, bob }: Awaited<ReturnType<typeof live>>) {
-  await petronella.get(202, 'DELETE /app/api/user', { confirm: true })
+async function endByPerson({ petronella }: People): Promise<void> {
+  await petronella.app.get(202, 'DELETE /app/api/user', { confirm: true })
+}
+
+async function endBySuspension({ petronella, backend }: People): Promise<void> {
+  const suspension = { reason: 'other', note: SOUGHT['note of a suspension'] }
+  await backend.get(200, `POST ${atServer(petronella)}/suspend`, suspension)
+  await backend.get(202, `DELETE ${atServer(petronella)}`)
+}
+
+/** Eight days pass. Resolves when Bob's history has no name of Petronella. */
+async function wait({ story, environment }: House, { bob: { app } }: People) {
   await story.restart('SIGTERM', { ...environment, ...shiftedClock(8 * DAY_MS) })
-  bob.take(await bob.get(200, 'POST /app/api/refresh-token', { refreshToken: bob.refreshToken }))
+  app.take(await app.get(200, 'POST /app/api/refresh-token', { refreshToken: app.refreshToken }))
   for (let hasName = true; hasName; await setTimeout(PAUSE_MS)) {
-    const { items } = await bob.get(200, 'GET /app/api/call/history')
+    const { items } = await app.get(200, 'GET /app/api/call/history')
     if (items.length !== 2) throw new Error(`Bob remembers ${items.length} calls`)
     hasName = items.some(({ peers }: { peers: { displayName: string }[] }) => peers[0]!.displayName !== '')
   }
@@ -165,7 +224,11 @@ async function compact(t: Test, { story, dataFolder, copy, environment }: House)
 /** Statements of docs/operator/privacy.md, by the database's owner. Until no segment has octets of earlier ones. */
 async function vacuum(postgres: PostgresServer, url: string): Promise<void> {
   const run = (text: string) => postgres.query<{ readonly segments: string }>(url, text)
-  await run('vacuum full')
+  // A transaction of any session, autovacuum's too, keeps rows that were removed before its end.
+  await until(async () => {
+    const said = await postgres.saidOf(url, 'vacuum (full, verbose)')
+    return !said.some(line => /[1-9]\d* dead row versions cannot be removed/.test(line))
+  })
   await run('alter system set wal_recycle = off')
   await run('select pg_reload_conf()')
   const [{ segments = '0' } = {}] = await run('select count(*) as segments from pg_ls_waldir()')
@@ -204,7 +267,8 @@ t.test('nothing of an erased person is left on one machine', async t => {
   const search = new OctetSearch(SOUGHT)
   t.same(notFound(search.below(dataFolder)), [], 'the search finds all that is there in the clear')
   const logs = [story.server.stderr()]
-  await erase(house, people)
+  await endByPerson(people)
+  await wait(house, people)
   logs.push(story.server.stderr())
   t.not(search.below(dataFolder).length, 0, 'it can still be read')
   const figures = await compact(t, house)
@@ -229,16 +293,20 @@ t.test('nothing of an erased person is left with nodes', { skip: skipWithoutPost
   // As PostgreSQL does by itself in time.
   await postgres.query(url, 'analyze')
   const logs = [story.server.stderr()]
-  await erase(house, people)
+  await endBySuspension(people)
+  await wait(house, people)
   logs.push(story.server.stderr())
   const figures = await compact(t, house)
+  // PostgreSQL keeps the newest of its old changes, which may be the erasure's own.
+  await people.bob.app.get(200, 'PUT /app/api/user', { displayName: 'Robert' })
+  // Hours pass: for the changes, and for what the starts of the node have held back.
   await postgres.query(url, `update callsign.changes set at = at - interval '1 day'`)
+  await postgres.query(url, `update callsign.holds set ends = ends - interval '1 day'`)
   await until(async () => {
     const rows = await postgres.query(
       url,
       `select from callsign.changes where at < now() - interval '23 hours'`,
     )
-    // The newest of the old ones stays until a later one is old.
     return rows.length <= 1
   })
   await story.server.end()
@@ -253,7 +321,7 @@ t.test('nothing of an erased person is left with nodes', { skip: skipWithoutPost
   t.same(search.below(postgres.dataFolder), [], 'PostgreSQL')
 })
 
-/** What a store holds in the clear, and was not found. */
+/** Texts that a store holds in the clear, and that were not found. */
 function notFound(found: readonly Find[]): string[] {
   const clear = [
     'mail',

@@ -61,7 +61,7 @@ function button(page: Page, name: string) {
   return page.getByRole('button', { name })
 }
 
-t.test('what is no moderator’s key opens nothing, and says why', { skip }, async t => {
+t.test('only a moderator’s key opens the page, and a refusal says why', { skip }, async t => {
   const page = await newTab(t)
   await page.goto(`${server.serverApi}/operator`)
   await giveKey(page, 'password1')
@@ -72,6 +72,7 @@ t.test('what is no moderator’s key opens nothing, and says why', { skip }, asy
   await giveKey(page, `csk_${'0'.repeat(12)}_${'0'.repeat(64)}`)
   await page.getByText('That is no key of this server').waitFor()
   t.equal(await page.evaluate('sessionStorage.length'), 0)
+  t.equal(await page.title(), 'Sign in · Callsign operators')
   t.same(await faultsOf(page), [])
 })
 
@@ -100,7 +101,7 @@ t.test('a session ends by itself, and signing out forgets it', { skip }, async t
   await page.getByText('1 min left').waitFor()
   await page.clock.runFor(70_000)
   await page.getByText('Your session has ended').waitFor()
-  t.notOk(await page.getByText('Newest').count(), 'nobody is shown any more')
+  t.notOk(await page.getByText('All people').count(), 'nobody is shown any more')
   await page.reload()
   await headed(page, 'Sign in')
 })
@@ -135,7 +136,8 @@ t.test('a person is found by each of their names', { skip }, async t => {
   const find = async (text: string, found: string) => {
     await page.getByLabel('User id, your own id').fill(text)
     await button(page, 'Find').click()
-    await page.getByRole('search').locator('xpath=following-sibling::*').getByText(found).first().waitFor()
+    await page.getByRole('heading', { name: `By “${text}”` }).waitFor()
+    t.match(await page.locator('h2:has-text("By “") + *').innerText(), found, text)
   }
   const users = await serverKeyCommand(dataFolder, server, 'create', '--name', 'shop', '--scopes', 'users')
   const changed = await fetch(`${server.serverApi}/server/api/v1/users/id:${userId}`, {
@@ -146,8 +148,8 @@ t.test('a person is found by each of their names', { skip }, async t => {
   t.equal(changed.status, 200)
   for (const text of [userId, 'shop/7 ü', `person${number}@example.org`, '+1 415 555 0133'])
     await find(text, name)
-  await find('nobody', 'Nobody was found')
-  await find('+', 'Nobody was found')
+  await find('nobody', 'No one was found')
+  await find('+', 'No one was found')
   t.same(await faultsOf(page), [])
   t.notMatch(page.url(), /shop|example|415/, 'no name or address is in the page’s own')
 })
@@ -188,10 +190,12 @@ t.test('devices are checked in the browser, against the log', { skip }, async t 
 t.test('a person is suspended, which ends their sessions, and let in again', { skip }, async t => {
   const [cat] = await meet()
   const page = await signedIn(t, `#person/${cat.userId}`)
+  await page.getByText('Suspend Person').click()
   await page.getByLabel('Reason').fill('abuse')
+  t.same(await faultsOf(page), [], 'with the form')
   await page.getByRole('combobox', { name: 'For' }).selectOption('7')
   await page.getByLabel('Note').fill('Three reports')
-  await button(page, 'Suspend').click()
+  await page.getByRole('button', { name: 'Suspend', exact: true }).click()
   await page.getByText('is suspended: signed out').waitFor()
   await page.getByText('Three reports').waitFor()
   t.same(await faultsOf(page), [])
@@ -199,7 +203,7 @@ t.test('a person is suspended, which ends their sessions, and let in again', { s
   await button(page, 'Lift the suspension').click()
   await button(page, 'Yes, lift the suspension').click()
   await page.getByText('may sign in again').waitFor()
-  await page.getByLabel('Reason').waitFor()
+  await page.getByText('Suspend Person').waitFor()
 })
 
 t.test('signing out takes a second click', { skip }, async t => {
@@ -211,16 +215,17 @@ t.test('signing out takes a second click', { skip }, async t => {
   await button(page, 'Sign out everywhere').click()
   await button(page, 'Yes, sign out everywhere').click()
   await page.getByText('is signed out everywhere').waitFor()
-  await page.getByText('They are signed in nowhere').waitFor()
+  await page.getByText('No session:').waitFor()
   t.equal((await bob.app.send('GET /app/api/user')).status, 401)
 })
 
-t.test('the audit log has what a moderator did, and no words of anybody', { skip }, async t => {
+t.test('the audit log has each act of a moderator, and no words', { skip }, async t => {
   const [ann] = await meet()
   const page = await signedIn(t, `#person/${ann.userId}`)
+  await page.getByText('Suspend Person').click()
   await page.getByLabel('Reason').fill('spam')
   await page.getByLabel('Note').fill('sells lamps')
-  await button(page, 'Suspend').click()
+  await page.getByRole('button', { name: 'Suspend', exact: true }).click()
   await page.getByText('is suspended: signed out').waitFor()
   await page.getByRole('link', { name: 'Audit' }).click()
   const row = page.getByRole('listitem').filter({ hasText: `id:${ann.userId}` })
@@ -237,7 +242,6 @@ t.test('a call that failed says why, and how far its ring came', { skip }, async
   const page = await signedIn(t, '#calls')
   await page.locator(`a[href="#call/${body.callId}"]`).click()
   await headed(page, 'Call')
-  await page.getByText('no device reachable').waitFor({ state: 'detached' })
   await bob.app.get(204, `POST /app/api/call/${body.callId}/decline`, {})
   await page.goto(`${server.serverApi}/operator#person/${ann.userId}`)
   await page.locator(`a[href="#call/${body.callId}"]`).click()
@@ -247,7 +251,7 @@ t.test('a call that failed says why, and how far its ring came', { skip }, async
   t.match(
     await line.innerText(),
     new RegExp(
-      `${ann.name}\\s+${bob.name}[^]*starts the call[^]*is invited by ${ann.name}[^]*declines[^]*over`,
+      `${ann.name}\\s+${bob.name}[^]*starts the call[^]*is invited by ${ann.name}[^]*declines[^]*the call is over`,
     ),
   )
   t.same(await faultsOf(page), [])
@@ -285,19 +289,22 @@ t.test('a key opens the views that it has the scopes for', { skip }, async t => 
 })
 
 t.test('the keyboard reaches everything, and the next view begins at its heading', { skip }, async t => {
+  await meet()
   const page = await signedIn(t)
   await headed(page, 'Reports')
   const focused = 'document.activeElement.textContent.trim()'
   const reached: string[] = []
-  for (let presses = 0; presses < 20 && !reached.includes('Look again'); presses++) {
+  for (let presses = 0; presses < 20 && !reached.includes('Refresh'); presses++) {
     await page.keyboard.press('Tab')
     reached.push(await page.evaluate(focused))
   }
-  t.same(reached.slice(0, 6), ['Reports', 'People', 'Calls', 'Audit', 'Sign out', 'Look again'])
+  t.same(reached.slice(0, 6), ['Reports', 'People', 'Calls', 'Audit', 'Sign out', 'Refresh'])
   for (let presses = 0; presses < 4; presses++) await page.keyboard.press('Shift+Tab')
   await page.keyboard.press('Enter')
   await headed(page, 'People')
   await page.locator('h1:focus', { hasText: 'People' }).waitFor()
+  await page.locator('.rows a').first().press('Enter')
+  await page.locator('h1:focus', { hasText: 'Person ' }).waitFor()
 })
 
 t.test('no view is wider than a phone, in either scheme, and each is accessible', { skip }, async t => {
@@ -305,22 +312,21 @@ t.test('no view is wider than a phone, in either scheme, and each is accessible'
   const { body } = await startCall(ann, [bob])
   const reportId = await report(ann, bob, { text: `${'long'.repeat(100)} ${'words '.repeat(60)}` })
   const VIEWS = [
-    ...[
-      'reports',
-      `report/${reportId}`,
-      'people',
-      `person/${ann.userId}`,
-      'audit',
-      'calls',
-      `call/${body.callId}`,
-    ],
-  ]
+    ['reports', 'Reports'],
+    [`report/${reportId}`, 'Threats'],
+    ['people', 'People'],
+    [`person/${ann.userId}`, ann.name],
+    ['audit', 'Audit'],
+    ['calls', 'Calls'],
+    [`call/${body.callId}`, 'Call'],
+  ] as const
   for (const colorScheme of ['dark', 'light'] as const) {
     const page = await newTab(t, PHONE)
     await page.emulateMedia({ colorScheme })
     await signInAs(page, server, key)
-    for (const place of VIEWS) {
+    for (const [place, name] of VIEWS) {
       await page.goto(`${server.serverApi}/operator#${place}`)
+      await headed(page, name)
       await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' })
       t.same(await widthsOf(page), [PHONE.width, PHONE.width], `${place}, ${colorScheme}`)
       t.same(await faultsOf(page), [], `${place}, ${colorScheme}`)

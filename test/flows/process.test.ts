@@ -74,7 +74,7 @@ t.test('keygen makes the environment that production starts with', async t => {
   }
 })
 
-t.test('keygen makes the key for pushes to browsers alone, and that of user tokens', async t => {
+t.test('keygen makes the key for pushes to browsers alone, and the key of user tokens', async t => {
   const made = async (flag: string) => ({ ...parseEnv((await run(process.execPath, [KEYGEN, flag])).stdout) })
   const { CALLSIGN_VAPID_KEY = '', ...others } = await made('--vapid')
   t.ok(vapidPublicKey(CALLSIGN_VAPID_KEY))

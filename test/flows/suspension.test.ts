@@ -39,7 +39,7 @@ async function open(t: Test) {
 }
 
 t.test(
-  'a call of two ends when one is suspended, who hears why, and signs in again once that is over',
+  'a call of two ends when one is suspended, who hears why, and signs in again once it is lifted',
   async t => {
     const { backend, signIn } = await open(t)
     const storage = memoryStorage()

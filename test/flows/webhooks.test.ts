@@ -1,12 +1,15 @@
 /** Webhooks of the built server at a receiver that listens, and the commands by which its operator has endpoints. */
 
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
+import { sendWebhook } from '../../src/delivery/webhook.ts'
 import { runScript } from '../support/commands.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { startServer } from '../support/server.ts'
 import { type ReceivedSms, type SmsGateway, startSmsGateway } from '../support/sms-gateway.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 import { WEBHOOK_SECRET } from '../support/webhooks.ts'
 
 async function startReceiver(t: Test): Promise<SmsGateway> {
@@ -53,6 +56,22 @@ t.test('the endpoint of the settings hears of two people, in order', async t => 
     ])
   }
   for (const { body } of receiver.requests) t.notMatch(body, /example\.org|Ann|Bob/, 'by ids alone')
+})
+
+t.test('the receiver of the page takes an event, and nothing else', async t => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/webhooks.md'), 'utf8')
+  const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
+  const file = join(t.testdir(), 'receiver.mjs')
+  writeFileSync(file, program)
+  process.env.CALLSIGN_WEBHOOK_SECRET = WEBHOOK_SECRET
+  t.teardown(() => delete process.env.CALLSIGN_WEBHOOK_SECRET)
+  const { eventOf } = (await import(file)) as { eventOf: (headers: object, body: string) => unknown }
+  const receiver = await startReceiver(t)
+  const body = '{"type":"webhook.test"}'
+  await sendWebhook({ url: receiver.url, secrets: [WEBHOOK_SECRET], webhookId: 'evt_1', body }, Date.now())
+  const [{ headers }] = receiver.requests as [ReceivedSms]
+  t.same(eventOf(headers, body), { type: 'webhook.test' })
+  t.throws(() => eventOf(headers, `${body} `))
 })
 
 t.test(

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { docsRoutes } from '../../src/operations/console/docs.ts'
 import { pageRoutes } from '../../src/operations/console/pages.ts'
 import { HttpServer } from '../../src/transport/http.ts'
+import { loadsOf } from '../support/page-loads.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
@@ -21,60 +22,10 @@ async function serve(t: Test, built?: string): Promise<{ url: string; port: numb
   return { url: `http://127.0.0.1:${port}`, port }
 }
 
-/** The paths that a page and its modules load, each absolute. */
-class Loads {
-  readonly #url: string
-  readonly #imports: Readonly<Record<string, string>>
-  readonly paths = new Set<string>()
-  readonly failures: string[] = []
-
-  constructor(url: string, imports: Readonly<Record<string, string>>) {
-    this.#url = url
-    this.#imports = imports
-  }
-
-  async load(path: string): Promise<void> {
-    if (this.paths.has(path)) return
-    this.paths.add(path)
-    const answer = await fetch(this.#url + path)
-    const text = await answer.text()
-    const type = answer.headers.get('content-type') ?? ''
-    const expected = path.endsWith('.js')
-      ? 'text/javascript'
-      : path.endsWith('.css')
-        ? 'text/css'
-        : 'image/svg'
-    if (answer.status !== 200 || !type.startsWith(expected))
-      this.failures.push(`${path}: ${answer.status} ${type}`)
-    if (path.endsWith('.js')) for (const name of importsIn(text)) await this.load(this.#resolve(name, path))
-  }
-
-  /** By the import map of the page (HTML standard, "resolve a module specifier"). */
-  #resolve(name: string, from: string): string {
-    if (/^\.{0,2}\//.test(name)) return new URL(name, this.#url + from).pathname
-    const [key, target] =
-      Object.entries(this.#imports).find(
-        ([key]) => key === name || (key.endsWith('/') && name.startsWith(key)),
-      ) ?? []
-    if (key === undefined || target === undefined) return `/${name} is not in the import map of ${from}`
-    return target + name.slice(key.length)
-  }
-}
-
-/** Imports and exports at the start of a line, and imports at run time. */
-function importsIn(module: string): string[] {
-  const form =
-    /^(?:import|export)\b(?:[^'"`;()=]*?\bfrom)?\s*["']([^"'\n]+)["']|\bimport\(["']([^"'\n]+)["']\)/gm
-  return [...module.matchAll(form)].map(([, fixed, dynamic]) => fixed ?? dynamic!)
-}
-
 t.test('each page and all that it loads is there', async t => {
   const { url } = await serve(t)
   for (const path of PAGES) {
-    const page = await (await fetch(url + path)).text()
-    const map = JSON.parse(/<script type="importmap">(.*)<\/script>/.exec(page)?.[1] ?? '')
-    const loads = new Loads(url, map.imports)
-    for (const [, loaded] of page.matchAll(/(?:src|href)="([^"]+)"/g)) await loads.load(loaded!)
+    const loads = await loadsOf(url, path)
     t.same(loads.failures, [], path)
     t.ok(loads.paths.has('/dev/modules/web/base.css'), path)
     t.ok(

@@ -6,8 +6,10 @@ import { CODE, meetPeople, settingsFor, signInAgain, startCall } from './call-pe
 import { codeFor } from './dev-person.ts'
 import { listOf, newPhone, registrationOf } from './device-lists.ts'
 import { startServer } from './server.ts'
+import { newServerKey } from './server-keys.ts'
 import { answerSignature } from './sign-in-people.ts'
 import { proveByCode } from './step-up.ts'
+import { WEBHOOK_SECRET } from './webhooks.ts'
 
 /** Tables that stay empty: a provider, a backend, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
@@ -31,6 +33,10 @@ export async function fillStore(dataFolder: string): Promise<void> {
     environment: {
       CALLSIGN_LOG_LEVEL: 'error',
       CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
+      // Nobody listens there, so events wait, and die where there are more.
+      CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:9/',
+      CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
+      CALLSIGN_WEBHOOK_WAITING_MAX: '10',
       ...settingsFor(PEOPLE + 1),
     },
   })
@@ -62,10 +68,23 @@ export async function fillStore(dataFolder: string): Promise<void> {
   const report = { userId: caller!.userId, reason: 'spam', text: 'Hello all day' }
   await stranger!.app.get(201, 'POST /app/api/report', report)
   await refuseSignIn(server.http)
+  await makeCircle(dataFolder, server, callee!.userId)
   // Left last: within a second the sweep does what they leave behind.
   await again.get(200, 'POST /app/api/login', { email: 'somebody@example.org' })
   await stranger!.app.get(202, 'POST /app/api/friend-request', { email: 'person1@example.org' })
   await server.end('SIGKILL')
+}
+
+/** The backend puts a user into a circle. */
+async function makeCircle(
+  dataFolder: string,
+  server: { readonly serverApi: string },
+  userId: string,
+): Promise<void> {
+  const key = await newServerKey(dataFolder, server, ['contacts'])
+  const url = `${server.serverApi}/server/api/v1/circles/team/members/id:${userId}`
+  const { status } = await fetch(url, { method: 'PUT', headers: { authorization: `Bearer ${key}` } })
+  if (status !== 204) throw new Error(`a circle was answered ${status}`)
 }
 
 /** Adds a passkey, which uses a challenge up. */

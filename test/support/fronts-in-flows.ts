@@ -65,6 +65,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'backup-restore': STORE,
   'by-hand': 'commands of call-story, typed by hand',
   'call-story-docs': 'looks at documents',
+  circles: 'its second story has two fronts',
   client: 'verifies what register-and-verify looks up',
   'client-devices': 'verifies what register-and-verify looks up',
   'client-names': PAGE,
@@ -91,6 +92,8 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'key-change': STORE,
   witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',
+  'moderation-page': 'the writer answers all of the server API',
+  'operator-page': 'the writer answers all of the server API; fronts has the page itself',
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',
   protocol: 'the program of a page makes the calls of call-story',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 /** A found text: which, in which form, and where. */
 export type Find = string
 
-/** What is looked for, by what it is: `mail`. */
+/** Texts to look for, by a name such as `mail`. */
 export type Sought = Readonly<Record<string, string>>
 
 export class OctetSearch {
@@ -58,7 +58,7 @@ function allFormsOf(text: string): (readonly [form: string, pattern: Buffer])[] 
   ]
 }
 
-/** The characters that follow from the octets alone, wherever among others they stand: behind 0, 1 or 2 of each three. */
+/** The characters that follow from the octets alone, behind 0, 1 or 2 octets of a group of three. */
 function base64Of(octets: Buffer, before: number, encoding: 'base64' | 'base64url' = 'base64'): Buffer {
   const all = Buffer.concat([Buffer.alloc(before), octets])
   const from = Math.ceil((before * 8) / 6)

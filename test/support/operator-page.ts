@@ -1,4 +1,4 @@
-/** The operators' page as tests use it: a moderator with a key, and what axe-core finds wrong with the page. */
+/** The operators' page as tests use it: a moderator with a key, and the page's faults by axe-core. */
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -31,7 +31,7 @@ export async function giveKey(page: Page, key: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** What axe-core finds wrong with the page, as `<rule>: <element>`. */
+/** The page's faults by axe-core, as `<rule>: <element>`. */
 export async function faultsOf(page: Page): Promise<string[]> {
   // Evaluated from outside, it needs no leave of the page's own policy.
   await page.evaluate(AXE)

@@ -65,6 +65,21 @@ export class Postgres {
     }
   }
 
+  /** PostgreSQL's output for one statement, such as a verbose one. */
+  async saidOf(url: string, text: string): Promise<string[]> {
+    const client = new pg.Client(url)
+    const said: string[] = []
+    client.on('error', () => {})
+    client.on('notice', ({ message, detail }) => said.push(`${message} ${detail}`))
+    await client.connect()
+    try {
+      await client.query(text)
+    } finally {
+      await client.end()
+    }
+    return said
+  }
+
   /** Runs a statement, such as a lock, whose transaction lasts until the returned function is called. */
   async hold(url: string, text: string): Promise<() => Promise<void>> {
     const client = new pg.Client(url)

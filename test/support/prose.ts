@@ -78,7 +78,7 @@ export function findProseHits(list: ProseList, within: readonly string[] = []): 
 function filesBelow(folder: string): string[] {
   return readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))
-    .filter(name => !/node_modules|test\/vectors\/|app\/wire\.ts|\.generated\./.test(name))
+    .filter(name => !/node_modules|test\/vectors\/|(?:app|backend)\/wire\.ts|\.generated\./.test(name))
     .filter(name => statSync(join(PROJECT_ROOT, name)).isFile())
     .toSorted()
 }

@@ -410,6 +410,7 @@ const CONTACTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     await ask(whole, user, friend.userId)
     return ask(whole, user, friend.userId)
   }),
+  CONTACTS_BY_SERVER: userStory((whole, user) => ask(whole, user, 7n), { config: { contactsBy: 'server' } }),
   USER_BLOCKED: userStory(async (whole, user) => {
     const { userId } = await newUser(whole.world)
     await whole.send('POST /app/api/block', { token: user.token, body: { userId } })

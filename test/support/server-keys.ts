@@ -3,7 +3,7 @@
 import type { Scope } from '../../src/domain/operators/server-key.ts'
 import { builtProgram, runProgram } from './programs.ts'
 
-/** What `callsign server-key` prints for these arguments. Rejects with what it says where it fails. */
+/** The output of `callsign server-key` for these arguments. Rejects with its error message. */
 export async function serverKeyCommand(
   dataFolder: string,
   { serverApi }: { readonly serverApi: string },

@@ -29,12 +29,12 @@ const AT = '2026-01-01T00:00:00.000Z'
 t.test('an unanswered call says how far its ring came', async t => {
   const why = (...given: [Partial<Participant>?, (readonly Moment['event'][])?]) =>
     whyOf(callOf('unanswered', ...given))
-  t.match(why({}, ['invited', 'push_taken', 'ringing']), /^Nobody answered in time\. Bob’s device rang\.$/)
+  t.match(why({}, ['invited', 'push_taken', 'ringing']), /^No one answered in time\. Bob’s device rang\.$/)
   t.match(why({}, ['invited', 'push_taken']), /push service took the ring, but no device said that it rings/)
   t.match(why({}, ['invited', 'unreachable']), /No device of Bob could be reached/)
   t.match(why({ isWithheld: true }), /never rung/)
   t.match(why({ state: 'busy' }), /in another call/)
-  t.equal(why(), 'Nobody answered in time.')
+  t.equal(why(), 'No one answered in time.')
 })
 
 t.test('who did it is named', async t => {

@@ -61,13 +61,18 @@ function askerView(signIn: AskingSignIn, isAnswering: boolean, app: App): Templa
   const answer = (approve: boolean) => app.act('answer-sign-in', () => app.sessions.answer(id, approve))
   const from = network === undefined ? nothing : html` at <span class="mono">${network}</span>`
   return html`<section class="card attention" role="alert"><h2>Are you signing in elsewhere?</h2>
-    <p><strong dir="auto">${programName(userAgent)}</strong>${from} has the code that went to your ${
-      method === 'email' ? 'email address' : 'phone'
-    }, and waits. Approve only if its screen shows these digits:</p>
+    <p><strong dir="auto">${programName(userAgent)}</strong>${from} has ${PROOFS[method]}, and waits. Approve only if its screen shows these digits:</p>
     <p class="digits mono" aria-label="Code of the sign-in">${signInCode}</p>
     <p class="quiet">Without an answer by ${timeView(until)}, it gets in.</p>
     <p class="row">
       <button class="main" ?disabled=${isAnswering} @click=${() => answer(true)}>It shows these: approve</button>
       <button class="bad" ?disabled=${isAnswering} @click=${() => answer(false)}>It is not me: refuse</button>
     </p></section>`
+}
+
+/** The proof that a waiting sign-in has given. */
+const PROOFS: Readonly<Record<AskingSignIn['method'], string>> = {
+  email: 'the code that went to your email address',
+  phone: 'the code that went to your phone',
+  server: 'a sign-in token of this app’s own service',
 }

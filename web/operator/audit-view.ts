@@ -1,4 +1,4 @@
-/** What was changed by the server API, by whom and to whom. */
+/** Changes by the server API: who, what, to whom. */
 
 import { html, type TemplateResult } from 'lit-html'
 import { whenOf } from '../shared/figures.ts'
@@ -9,7 +9,7 @@ type Row = ReplyOf<'GET audit'>['items'][number]
 
 export function auditView(page: Page): TemplateResult {
   return html`<section><header><h1 tabindex="-1">Audit</h1>
-      <button type="button" class="small" @click=${() => page.refresh()}>Look again</button></header>
+      <button type="button" class="small" @click=${() => page.refresh()}>Refresh</button></header>
     <p class="soft">Each change by a server key, a moderator or the operator’s command, newest first.</p>
     ${listed(page, 'GET audit', {}, rows => rowList(page, rows))}</section>`
 }

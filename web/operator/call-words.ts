@@ -16,26 +16,26 @@ export function whyOf(call: CallView): string | undefined {
   switch (endReason) {
     case 'hangup':
       return call.startedAt === undefined
-        ? `${nameOf(endedBy)} hung up before anybody had answered.`
+        ? `${nameOf(endedBy)} hung up before anyone answered.`
         : `${nameOf(endedBy)} ended it.`
     case 'cancelled':
-      return `${caller} gave up before anybody answered. ${reachOf(call, callees)}`.trim()
+      return `${caller} gave up before anyone answered. ${reachOf(call, callees)}`.trim()
     case 'declined':
       return callees.length === 1
         ? `${nameOf(callees[0]!.userId)} declined.`
-        : 'Nobody took it; at least one declined.'
+        : 'No one took it; at least one declined.'
     case 'unanswered':
-      return `Nobody answered in time. ${reachOf(call, callees)}`.trim()
+      return `No one answered in time. ${reachOf(call, callees)}`.trim()
     case 'caller_lost':
       return `${caller}’s device fell silent while it rang: it lost its connection, or the app was closed.`
     case 'empty':
-      return 'Everybody had left.'
+      return 'Everyone had left.'
     case 'alone':
       return 'One person was left alone in it for too long.'
     case 'limit':
       return 'It had lasted as long as a call may.'
     case 'removed':
-      return 'Taking people out of it left one alone.'
+      return 'Removing people from it left one alone.'
     case 'operator':
       return 'A moderator or the backend ended it.'
     case 'suspended':
@@ -64,13 +64,13 @@ function reachOf({ timeLine }: CallView, callees: CallView['participants']): str
   return words.filter(each => each !== '').join(' ')
 }
 
-/** A moment for those whom it is about. */
+/** A moment, behind the names of those whom it is about. */
 export const MOMENT_WORDS: Readonly<Record<Moment['event'], string>> = {
   started: 'starts the call',
   invited: 'is invited',
-  push_taken: 'push taken for them',
-  ringing: 'a device rings',
-  unreachable: 'no device reachable',
+  push_taken: 'has a push service that took the ring',
+  ringing: 'has a device that rings',
+  unreachable: 'has no device that could be reached',
   joined: 'joins',
   moved: 'goes on at another device',
   left: 'leaves',
@@ -78,9 +78,9 @@ export const MOMENT_WORDS: Readonly<Record<Moment['event'], string>> = {
   declined: 'declines',
   busy: 'is in another call',
   missed: 'has not answered',
-  removed: 'is taken out',
-  media_ready: 'sound and picture can flow',
-  media_lost: 'sound and picture are gone',
+  removed: 'is removed',
+  media_ready: 'can hear and see',
+  media_lost: 'has lost sound and picture',
   ended: 'the call is over',
 }
 

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { ageOf, lapseOf, spanOf, whenOf } from '../shared/figures.ts'
 import { type CallView, MOMENT_WORDS, type Moment, STATUS_WORDS, whyOf } from './call-words.ts'
 import type { Page, ReplyOf } from './page.ts'
-import { asking, type Content, facts, listed, section, shown, textIn } from './parts.ts'
+import { asking, type Content, facts, listed, section, textIn, thing } from './parts.ts'
 
 type Listed = ReplyOf<'GET calls'>['items'][number]
 type Remembered = ReplyOf<'GET users/{ref}/calls'>['items'][number]
@@ -16,8 +16,8 @@ export function callsView(page: Page, id: string): TemplateResult {
     location.hash = `#call/${textIn(event.target, 'callId')}`
   }
   return html`<section><header><h1 tabindex="-1">Calls</h1>
-      <button type="button" class="small" @click=${() => page.refresh()}>Look again</button></header>
-    <nav class="tabs" aria-label="Which"><a href="#calls" aria-current=${live ? 'true' : nothing}>Now</a>
+      <button type="button" class="small" @click=${() => page.refresh()}>Refresh</button></header>
+    <nav class="tabs" aria-label="Which"><a href="#calls" aria-current=${live ? 'true' : nothing}>Live</a>
       <a href="#calls/ended" aria-current=${live ? nothing : 'true'}>Ended in the last day</a></nav>
     ${listed(page, 'GET calls', { live }, items => callList(items, live))}
     <form class="search" @submit=${open}><label>A call by its id
@@ -27,7 +27,7 @@ export function callsView(page: Page, id: string): TemplateResult {
 
 function callList(calls: readonly Listed[], live: boolean): Content {
   if (calls.length === 0)
-    return html`<p class="soft">${live ? 'No call goes on.' : 'No call has ended in the last day.'}</p>`
+    return html`<p class="soft">${live ? 'No live calls.' : 'No call has ended in the last day.'}</p>`
   return html`<ol class="rows">${calls.map(
     ({ callId, status, participants, createdAt }) => html`<li><a class="row" href="#call/${callId}">
       <span class="what">${participants.map(({ displayName }) => displayName).join(', ')}</span>
@@ -50,10 +50,13 @@ export function historyList(page: Page, calls: readonly Remembered[]): Content {
 }
 
 export function callView(page: Page, callId: string): TemplateResult {
-  return html`<p class="back"><a href="#calls">All calls</a></p>${shown(
-    page.reply('GET calls/{callId}', { callId }),
+  const answer = page.reply('GET calls/{callId}', { callId })
+  return thing(
+    html`<a href="#calls">All calls</a>`,
+    'Call',
+    answer,
     call => html`${about(page, call)}${people(page, call)}${section('What happened', timeLine(call))}`,
-  )}`
+  )
 }
 
 function about(page: Page, call: CallView): TemplateResult {
@@ -88,38 +91,42 @@ function people(page: Page, { callId, participants, endedAt }: CallView): Templa
         <span class="what">${page.may('users') ? html`<a href="#person/${userId}">${displayName}</a>` : displayName}</span>
         <span class="badge">${state}</span>
         <span class="soft">${[isHost ? 'host' : '', talkedIn > 0 ? `${spanOf(talkedIn * 1000)} in it` : ''].filter(Boolean).join(' · ')}</span>
-        ${endedAt === undefined && IN_CALL.has(state) ? asking(page, 'Take out', `Take ${displayName} out of the call?`, remove(userId, displayName)) : nothing}
+        ${endedAt === undefined && IN_CALL.has(state) ? asking(page, 'Remove', `Remove ${displayName} from the call?`, remove(userId, displayName)) : nothing}
       </li>`,
     )}</ol>`,
   )
 }
 
-/** Each person has a lane; what happened runs down. */
+/** Each person has a lane, and what happened runs down; in a narrow window it is a list. */
 function timeLine({ timeLine, participants, createdAt }: CallView): Content {
   if (timeLine.length === 0) return html`<p class="soft">Nothing is known of it any more.</p>`
   const nameOf = (userId: string) =>
     participants.find(person => person.userId === userId)?.displayName ?? userId
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Time line of the call">
+  const lapse = ({ at }: Moment) => lapseOf(Date.parse(createdAt), Date.parse(at))
+  return html`<div class="scroll wide" tabindex="0" role="region" aria-label="Time line of the call">
     <table class="time-line">
       <thead><tr><th scope="col">Time</th>${participants.map(({ displayName }) => html`<th scope="col">${displayName}</th>`)}</tr></thead>
       <tbody>${timeLine.map(
-        moment => html`<tr><th scope="row" class="mono">${lapseOf(Date.parse(createdAt), Date.parse(moment.at))}</th>
-          ${cells(moment, participants, nameOf)}</tr>`,
+        moment => html`<tr><th scope="row" class="mono">${lapse(moment)}</th>
+          ${cells(moment, participants, wordsOf(moment, nameOf))}</tr>`,
       )}</tbody>
-    </table></div>`
+    </table></div>
+    <ol class="narrow" aria-label="Time line of the call">${timeLine.map(
+      moment => html`<li class="moment"><span class="mono soft">${lapse(moment)}</span>
+        <span class=${moment.event}>${[moment.userIds.map(nameOf).join(', '), wordsOf(moment, nameOf)].filter(Boolean).join(' ')}</span></li>`,
+    )}</ol>`
 }
 
-function cells(
-  moment: Moment,
-  participants: CallView['participants'],
-  nameOf: (userId: string) => string,
-): Content {
-  const { event, userIds, byUserId } = moment
-  const by = byUserId === undefined || userIds.includes(byUserId) ? '' : ` by ${nameOf(byUserId)}`
-  const words = `${MOMENT_WORDS[event]}${by}`
+function wordsOf({ event, userIds, byUserId }: Moment, nameOf: (userId: string) => string): string {
+  if (event === 'ended' && byUserId !== undefined) return `${nameOf(byUserId)} ends the call`
+  const isByOther = byUserId !== undefined && !userIds.includes(byUserId)
+  return `${MOMENT_WORDS[event]}${isByOther ? ` by ${nameOf(byUserId)}` : ''}`
+}
+
+function cells({ event, userIds }: Moment, participants: CallView['participants'], words: string): Content {
   if (userIds.length === 0) return html`<td class="all" colspan=${participants.length}>${words}</td>`
   return participants.map(({ userId }) =>
-    userIds.includes(userId) ? html`<td class="at ${event}">${words}</td>` : html`<td></td>`,
+    userIds.includes(userId) ? html`<td class=${event}>${words}</td>` : html`<td></td>`,
   )
 }
 

@@ -54,7 +54,7 @@ function verdictOf(
   }
 }
 
-/** Lookups are asked for by the session: the server may give them to nobody else. Everything is of this page's server. */
+/** Asks this page's server alone. Lookups carry the session, since the server may refuse strangers. */
 function clientFor({ log, session }: Page): LogClient {
   return new LogClient({
     url: location.origin,

@@ -3,13 +3,15 @@
 import { render } from 'lit-html'
 import { type LogFacts, Page, type Place } from './page.ts'
 import { isOver, keptSession } from './session.ts'
-import { whole } from './whole.ts'
+import { titleOf, whole } from './whole.ts'
 
 const root = document.querySelector('main')!
 const facts = JSON.parse(root.getAttribute('data-facts') ?? '{}') as LogFacts
 root.replaceChildren()
 
 let isDue = false
+/** The reader has come to a new view, and what it shows is still on its way. */
+let isArriving = false
 const page = new Page(facts, draw)
 
 /** However much changes, the page is drawn once in a frame. */
@@ -19,7 +21,15 @@ function draw(): void {
   requestAnimationFrame(() => {
     isDue = false
     render(whole(page), root)
+    document.title = titleOf(page)
+    if (isArriving) focusHeading()
   })
+}
+
+/** Reading goes on at the new view's heading, also once another one takes its place; not if the reader has gone on. */
+function focusHeading(): void {
+  if (document.activeElement === document.body) root.querySelector('h1')?.focus()
+  isArriving = root.querySelector('[aria-busy=true]') !== null
 }
 
 /** `#person/42`: the view `person` of the id 42. */
@@ -29,9 +39,9 @@ function placeOf(hash: string): Place {
 }
 
 addEventListener('hashchange', () => {
+  isArriving = true
+  ;(document.activeElement as HTMLElement | null)?.blur()
   page.change(() => Object.assign(page, { place: placeOf(location.hash), asked: undefined, said: undefined }))
-  // What is new on the screen is where reading goes on.
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('h1')?.focus())
 })
 setInterval(() => {
   if (page.session !== undefined && isOver(page.session))

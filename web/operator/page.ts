@@ -1,13 +1,13 @@
-/** What the page holds in memory, and the ways to change it. Nothing of a user is kept by the browser. */
+/** The page's state in memory, and the ways to change it. The browser keeps nothing of a user. */
 
 import type { CallsignServerError } from '../../src/backend/callsign-server-error.ts'
-import { type OperationName, type Params, ServerLink } from '../../src/backend/server-link.ts'
+import type { OperationName, Params, ServerLink } from '../../src/backend/server-link.ts'
 import type { Operations } from '../../src/backend/wire.ts'
-import { endSession, type Session } from './session.ts'
+import { endSession, linkBy, type Session } from './session.ts'
 
 export type ReplyOf<Name extends OperationName> = Operations[Name]['reply']
 
-/** What came of a request. */
+/** The state of a request. */
 export type Answer<Value> =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'there'; readonly value: Value }
@@ -85,7 +85,7 @@ export class Page {
     return { count, more: () => this.change(() => this.#pages.set(key, count + 1)) }
   }
 
-  /** Does something to the server and shows what is there then. `done` says so. */
+  /** Changes something at the server and asks for everything anew. `done` tells the reader. */
   async act(done: string, act: (link: ServerLink) => Promise<unknown>): Promise<boolean> {
     if (this.isBusy) return false
     this.change(() => Object.assign(this, { isBusy: true, said: undefined, asked: undefined }))
@@ -135,11 +135,6 @@ export class Page {
     if (status === 401) this.leave(ENDED[code ?? ''] ?? 'Sign in again.')
     return (code !== undefined && WORDS[code]) || `It did not work: ${message}.`
   }
-}
-
-/** Asks the server API of this page's own server. */
-export function linkBy(key: string): ServerLink {
-  return new ServerLink({ url: location.origin, key, fetch: (url, init) => fetch(url, init) })
 }
 
 const ENDED: Readonly<Record<string, string>> = {

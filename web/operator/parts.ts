@@ -6,7 +6,7 @@ import type { Answer, Page, ReplyOf } from './page.ts'
 
 export type Content = TemplateResult | string | typeof nothing | readonly TemplateResult[]
 
-/** The value of an answer, or what stands in its place. */
+/** The view of an answer's value; else that it waits, or why it failed. */
 export function shown<Value>(answer: Answer<Value>, view: (value: Value) => Content): Content {
   switch (answer.kind) {
     case 'waiting':
@@ -16,6 +16,17 @@ export function shown<Value>(answer: Answer<Value>, view: (value: Value) => Cont
     case 'there':
       return view(answer.value)
   }
+}
+
+/** The view of one thing, under a way back. It has a heading also while it waits, where the keyboard goes on. */
+export function thing<Value>(
+  back: TemplateResult,
+  title: string,
+  answer: Answer<Value>,
+  view: (value: Value) => Content,
+): TemplateResult {
+  const heading = html`<section><h1 tabindex="-1">${title}</h1>${shown(answer, () => nothing)}</section>`
+  return html`<p class="back">${back}</p>${answer.kind === 'there' ? view(answer.value) : heading}`
 }
 
 interface ListReply {

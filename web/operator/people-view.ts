@@ -21,11 +21,15 @@ export function peopleView(page: Page): TemplateResult {
         ? nothing
         : shown(
             page.kept(`find ${text}`, link => find(link, text)),
-            people => peopleList(people, 'Nobody was found by that.'),
+            people => foundBy(text, people),
           )
     }
     </section>
-    <section><h2>Newest</h2>${listed(page, 'GET users', {}, people => peopleList(people, 'There is nobody yet.'))}</section>`
+    <section><h2>All people</h2>${listed(page, 'GET users', {}, people => peopleList(people, 'No one has an account yet.'))}</section>`
+}
+
+function foundBy(text: string, people: readonly Person[]): TemplateResult {
+  return html`<h2>By “${text}”</h2>${peopleList(people, 'No one was found.')}`
 }
 
 function seek(page: Page, event: SubmitEvent): void {
@@ -50,7 +54,7 @@ async function find(link: ServerLink, text: string): Promise<readonly Person[]> 
 
 type Address = { readonly email: string } | { readonly phone: string }
 
-/** A text that can't be such a name, or names nobody, finds nobody. */
+/** An empty list where the text names no user, or can't be such a name. */
 function orNobody(people: Promise<readonly Person[]>): Promise<readonly Person[]> {
   return people.catch(error => {
     const isNobody = error instanceof CallsignServerError && NOBODY.includes(error.code)

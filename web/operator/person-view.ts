@@ -5,7 +5,7 @@ import { whenOf } from '../shared/figures.ts'
 import { historyList } from './calls-view.ts'
 import { checkDevices, type DeviceVerdict } from './device-check.ts'
 import type { Answer, Page, ReplyOf } from './page.ts'
-import { asking, type Content, facts, listed, section, shown, textIn } from './parts.ts'
+import { asking, type Content, facts, listed, section, shown, textIn, thing } from './parts.ts'
 import { reportList } from './reports-view.ts'
 
 type Person = ReplyOf<'GET users/{ref}'>
@@ -13,32 +13,35 @@ type Device = ReplyOf<'GET users/{ref}/devices'>['items'][number]
 
 export function personView(page: Page, userId: string): TemplateResult {
   const ref = `id:${userId}`
-  return html`<p class="back"><a href="#people">All people</a></p>${shown(
-    page.reply('GET users/{ref}', { ref }),
+  const answer = page.reply('GET users/{ref}', { ref })
+  return thing(
+    html`<a href="#people">All people</a>`,
+    'Person',
+    answer,
     person => html`${about(person)}${acts(page, ref, person)}
-      ${
-        page.may('reports')
-          ? section(
-              'Reports about them',
-              listed(page, 'GET reports', { about: ref }, items =>
-                reportList(items, 'Nobody has reported them.'),
-              ),
-            )
-          : nothing
-      }
-      ${section(
-        'Calls',
-        listed(page, 'GET users/{ref}/calls', { ref }, items => historyList(page, items)),
-      )}
-      ${section(
-        'Devices',
-        shown(page.reply('GET users/{ref}/devices', { ref }), ({ items }) => deviceList(page, userId, items)),
-      )}
-      ${section(
-        'Signed in',
-        shown(page.reply('GET users/{ref}/sessions', { ref }), ({ items }) => sessionList(items)),
-      )}`,
-  )}`
+    ${
+      page.may('reports')
+        ? section(
+            'Reports about them',
+            listed(page, 'GET reports', { about: ref }, items =>
+              reportList(items, 'state', 'No one has reported them.'),
+            ),
+          )
+        : nothing
+    }
+    ${section(
+      'Calls',
+      listed(page, 'GET users/{ref}/calls', { ref }, items => historyList(page, items)),
+    )}
+    ${section(
+      'Devices',
+      shown(page.reply('GET users/{ref}/devices', { ref }), ({ items }) => deviceList(page, userId, items)),
+    )}
+    ${section(
+      'Sessions',
+      shown(page.reply('GET users/{ref}/sessions', { ref }), ({ items }) => sessionList(items)),
+    )}`,
+  )
 }
 
 function about(person: Person): TemplateResult {
@@ -72,7 +75,7 @@ function acts(page: Page, ref: string, { state, displayName }: Person): Template
   const lift = () =>
     page.act(`${displayName} may sign in again.`, link => link.ask('POST users/{ref}/unsuspend', { params }))
   return section(
-    'Act',
+    'Actions',
     html`${state === 'suspended' ? nothing : suspendForm(page, ref, displayName)}
     <p class="buttons">${
       state === 'suspended'
@@ -97,7 +100,9 @@ function suspendForm(page: Page, ref: string, displayName: string): TemplateResu
       link.ask('POST users/{ref}/suspend', { params: { ref }, body }),
     )
   }
-  return html`<form class="suspend" @submit=${suspend}>
+  return html`<details><summary>Suspend ${displayName}</summary>
+    <p class="soft">They are signed out and taken out of calls at once, and can’t sign in. Their contacts don’t hear of it.</p>
+    <form class="suspend" @submit=${suspend}>
     <label>Reason <span class="soft">a code that the person’s app is told at a sign-in</span>
       <input name="reason" list="reasons" required pattern="[a-z0-9][a-z0-9_\\-]{0,63}" maxlength="64" autocomplete="off" placeholder="abuse"></label>
     <datalist id="reasons">${REASON_CODES.map(code => html`<option value=${code}></option>`)}</datalist>
@@ -106,7 +111,7 @@ function suspendForm(page: Page, ref: string, displayName: string): TemplateResu
       <option value="30">thirty days</option></select></label>
     <label>Note <span class="soft">for moderators alone</span><textarea name="note" rows="2" maxlength="2000"></textarea></label>
     <p class="buttons"><button class="danger" ?disabled=${page.isBusy}>Suspend</button></p>
-  </form>`
+    </form></details>`
 }
 
 function deviceList(page: Page, userId: string, devices: readonly Device[]): Content {
@@ -114,8 +119,8 @@ function deviceList(page: Page, userId: string, devices: readonly Device[]): Con
   const verdicts = page.kept(`check ${userId}`, () => checkDevices(page, userId, devices))
   return html`<ol class="rows">${devices.map(
     device => html`<li class="device">
-      <span class="what">${device.name}</span>
-      <span class="soft">${[device.platform, device.model, device.appVersion].filter(Boolean).join(' · ')}</span>
+      <span class="what">${deviceName(device)}</span>
+      <span class="soft">${[device.platform, device.model, device.appVersion].filter(isKnown).join(' · ')}</span>
       <span class="soft">added ${whenOf(device.createdAt)}, seen ${whenOf(device.lastSeenAt)}</span>
       ${verdictLine(verdicts, device.deviceId)}</li>`,
   )}</ol><p class="soft">Each key is checked in this browser against the public log, as the apps of their contacts do.</p>`
@@ -129,13 +134,22 @@ function verdictLine(answer: Answer<readonly DeviceVerdict[]>, deviceId: string)
 }
 
 function sessionList(items: ReplyOf<'GET users/{ref}/sessions'>['items']): Content {
-  if (items.length === 0) return html`<p class="soft">They are signed in nowhere.</p>`
+  if (items.length === 0) return html`<p class="soft">No session: they are signed out everywhere.</p>`
   return html`<ol class="rows">${items.map(
     ({ device, network, userAgent, createdAt, lastUsedAt, proof }) => html`<li class="session">
-      <span class="what">${device?.name ?? 'without a device'}</span>
+      <span class="what">${device === undefined ? 'without a device' : deviceName(device)}</span>
       <span class="soft">since ${whenOf(createdAt)}, by ${PROOFS[proof]}; used ${whenOf(lastUsedAt)}</span>
       <span class="soft">${[userAgent, network === undefined ? undefined : `from ${network}`].filter(Boolean).join(' · ')}</span></li>`,
   )}</ol>`
+}
+
+/** Apps that say nothing of their device have a server that says `unknown`. */
+function isKnown(words: string | undefined): boolean {
+  return words !== undefined && words !== '' && words !== 'unknown'
+}
+
+function deviceName({ name }: Pick<Device, 'name'>): string {
+  return isKnown(name) ? name : 'a device without a name'
 }
 
 const DAY_MS = 86_400_000

@@ -1,18 +1,21 @@
-/** One report: what was said, about whom, and what a moderator makes of it. */
+/** One report: its words, its people, and the moderator's decision. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { whenOf } from '../shared/figures.ts'
 import type { Page, ReplyOf } from './page.ts'
-import { facts, personLink, section, shown, textIn } from './parts.ts'
+import { facts, personLink, section, textIn, thing } from './parts.ts'
 import { REASONS, STATE_WORDS } from './reports-view.ts'
 
 type Report = ReplyOf<'GET reports/{reportId}'>
 
 export function reportView(page: Page, reportId: string): TemplateResult {
-  return html`<p class="back"><a href="#reports">All reports</a></p>${shown(
-    page.reply('GET reports/{reportId}', { reportId }),
+  const answer = page.reply('GET reports/{reportId}', { reportId })
+  return thing(
+    html`<a href="#reports">All reports</a>`,
+    'Report',
+    answer,
     report => html`${account(page, report)}${handling(page, report)}`,
-  )}`
+  )
 }
 
 function account(page: Page, report: Report): TemplateResult {

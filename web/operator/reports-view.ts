@@ -1,4 +1,4 @@
-/** The queue of reports, those that have waited longest first, and what became of the others. */
+/** The queue of reports, longest waiting first, and the closed ones. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { ageOf } from '../shared/figures.ts'
@@ -10,23 +10,23 @@ type Report = ReplyOf<'GET reports'>['items'][number]
 export function reportsView(page: Page, id: string): TemplateResult {
   const state = STATES.find(([name]) => name === id)?.[0] ?? 'open'
   return html`<section><header><h1 tabindex="-1">Reports</h1>
-      <button type="button" class="small" @click=${() => page.refresh()}>Look again</button></header>
+      <button type="button" class="small" @click=${() => page.refresh()}>Refresh</button></header>
     <nav class="tabs" aria-label="By state">${STATES.map(
       ([name, title]) =>
         html`<a href="#reports/${name}" aria-current=${name === state ? 'true' : nothing}>${title}</a>`,
     )}</nav>
-    ${listed(page, 'GET reports', { state }, items => reportList(items, EMPTY[state]!))}
+    ${listed(page, 'GET reports', { state }, items => reportList(items, 'whom', EMPTY[state]!))}
   </section>`
 }
 
-export function reportList(reports: readonly Report[], empty: string): Content {
+/** Each with whom it is about, or with its state where that is plain. */
+export function reportList(reports: readonly Report[], also: 'whom' | 'state', empty: string): Content {
   if (reports.length === 0) return html`<p class="soft">${empty}</p>`
   return html`<ol class="rows">${reports.map(
-    report => html`<li><a class="row" href="#report/${report.reportId}">
-      <span class="what">${REASONS[report.reason]}</span>
-      <span class="whom">${report.reported.displayName}</span>
-      <span class="badge ${report.state}">${STATE_WORDS[report.state]}</span>
-      <span class="soft">${ageOf(Date.parse(report.createdAt), Date.now())} ago</span>
+    ({ reportId, reason, reported, state, createdAt }) => html`<li><a class="row" href="#report/${reportId}">
+      <span class="what">${REASONS[reason]}</span>
+      ${also === 'whom' ? html`<span>${reported.displayName}</span>` : html`<span class="badge ${state}">${STATE_WORDS[state]}</span>`}
+      <span class="soft">${ageOf(Date.parse(createdAt), Date.now())} ago</span>
     </a></li>`,
   )}</ol>`
 }
@@ -54,7 +54,7 @@ export const STATE_WORDS: Readonly<Record<Report['state'], string>> = Object.fro
 ) as Record<Report['state'], string>
 const EMPTY: Readonly<Record<Report['state'], string>> = {
   open: 'No report waits.',
-  'in-review': 'Nobody is looking into a report.',
+  'in-review': 'No report is in review.',
   resolved: 'No report was resolved lately.',
   dismissed: 'No report was dismissed lately.',
 }

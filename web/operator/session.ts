@@ -3,8 +3,8 @@
  * tab's alone.
  */
 
+import { ServerLink } from '../../src/backend/server-link.ts'
 import type { Operations } from '../../src/backend/wire.ts'
-import { linkBy } from './page.ts'
 
 export type Session = Operations['POST console-sessions']['reply']
 
@@ -12,6 +12,11 @@ export async function startSession(key: string): Promise<Session> {
   const session = await linkBy(key).ask('POST console-sessions')
   sessionStorage.setItem(NAME, JSON.stringify(session))
   return session
+}
+
+/** Asks the server API of this page's own server. */
+export function linkBy(key: string): ServerLink {
+  return new ServerLink({ url: location.origin, key, fetch: (url, init) => fetch(url, init) })
 }
 
 /** The tab's, after the page was loaded anew. */

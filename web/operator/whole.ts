@@ -32,15 +32,21 @@ interface View {
 
 export function whole(page: Page): TemplateResult {
   if (page.session === undefined) return html`${head(page, undefined)}${spoken(page)}${signInView(page)}`
-  const name = VIEWS[page.place.view] === undefined ? usualView(page) : page.place.view
-  const view = name === undefined ? undefined : VIEWS[name]!
+  const view = viewOf(page)
   return html`${head(page, view)}${spoken(page)}
     ${view === undefined ? NOTHING : page.may(view.scope) ? view.show(page, page.place.id) : closed(view)}`
 }
 
-/** The first of the menu that the key opens. */
-function usualView(page: Page): string | undefined {
-  return MENU.find(name => page.may(VIEWS[name]!.scope))
+/** The page's title. The browser remembers it, so it has no names. */
+export function titleOf(page: Page): string {
+  const title = page.session === undefined ? 'Sign in' : (viewOf(page)?.title ?? 'Nothing to see')
+  return `${title} · Callsign operators`
+}
+
+/** The view that the address names, else the first of the menu that the key opens. */
+function viewOf(page: Page): View | undefined {
+  const name = MENU.find(each => page.may(VIEWS[each]!.scope))
+  return VIEWS[page.place.view] ?? (name && VIEWS[name])
 }
 
 function head(page: Page, view: View | undefined): TemplateResult {
@@ -54,7 +60,7 @@ function head(page: Page, view: View | undefined): TemplateResult {
             name =>
               html`<a href="#${name}" aria-current=${view?.menu === name ? 'page' : nothing}>${VIEWS[name]!.title}</a>`,
           )}</nav>
-          <p class="who"><span>${session.person ?? 'Signed in'}</span> <span class="soft">${minutesLeft(session)} min left</span>
+          <p class="who"><span>${session.person ?? 'Signed in'}</span> <span class=${minutesLeft(session) > 2 ? 'soft' : 'busy'}>${minutesLeft(session)} min left</span>
             <button type="button" class="small" @click=${() => page.leave(undefined)}>Sign out</button></p>`
     }
   </header>`

@@ -58,7 +58,7 @@ export function enterMadeAfterWait(
   return { kind: 'signed-in', reply }
 }
 
-/** What a listed device signs to show that it is one: 16 octets that only the holder of the token can name. */
+/** A listed device signs it to show that it is one: 16 octets that only the holder of the token can name. */
 function challengeOfToken(signInToken: string): string {
   return digestOf(signInToken).subarray(0, CHALLENGE_BYTES).toString('base64url')
 }

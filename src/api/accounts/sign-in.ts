@@ -198,7 +198,7 @@ export function isPrefixKnown(
   })
 }
 
-/** Only the server makes such tokens, for a backend that has made its user: no stranger uses up what others may ask for. */
+/** Only the server makes such tokens, for users whom the backend made: a stranger can't use up a user's rate. */
 function isGenuine({ secrets }: SignInDeps, signInToken: string): boolean {
   return parseSignInToken(secrets.signInToken, signInToken) !== undefined
 }

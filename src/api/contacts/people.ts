@@ -82,10 +82,10 @@ export function keysOf(
   }
 }
 
-/** Throws `CONTACTS_BY_SERVER` where users ask nobody to become contacts. */
+/** Throws `CONTACTS_BY_SERVER` where users send no requests. */
 export function assertByUsers({ contactsBy }: Pick<ApiDeps, 'contactsBy'>): void {
   if (contactsBy === 'users') return
-  throw new SignalError('CONTACTS_BY_SERVER', 'the operator’s backend makes contacts: users ask nobody')
+  throw new SignalError('CONTACTS_BY_SERVER', 'the operator’s backend makes contacts: users send no requests')
 }
 
 export function userNotFound(): SignalError {

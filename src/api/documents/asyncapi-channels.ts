@@ -53,8 +53,8 @@ export function channels(problem: TSchema): readonly Channel[] {
       kind: 'topic',
       messages: schemasOf(isTopicEvent),
     },
-    ...COMMANDS,
     WEBHOOKS_CHANNEL,
+    ...COMMANDS,
   ]
 }
 

@@ -17,7 +17,7 @@ export interface Features {
   readonly fcm: boolean
   readonly turn: boolean
   readonly passkeys: boolean
-  /** Who makes contacts. */
+  /** The side that makes contacts. */
   readonly contacts: 'users' | 'server'
   /** The kind of `media` in call records. */
   readonly media: 'client' | 'janus'

@@ -1,4 +1,4 @@
-/** The record of what was done by the server API. */
+/** The record of changes by the server API. */
 
 import { AuditPage, AuditQuery } from '../../schema/audit.ts'
 import { invalidMember } from '../../schema/check.ts'
@@ -40,7 +40,7 @@ function parseCursor(text: string): Uint8Array {
 }
 
 const LIMIT = 50
-/** Of a row's key: time and random. */
+/** A row's key: time and count. */
 const KEY_BYTES = 12
 
 export const AUDIT: readonly ServerOperation<Deps>[] = [listAudit]

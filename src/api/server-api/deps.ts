@@ -39,7 +39,7 @@ export interface ServerApiDeps extends ApiDeps {
 
 /** Requests to endpoints of webhooks, and their addresses and secrets. */
 export interface WebhookPosts {
-  /** What is wrong with an address; undefined for one that events may be sent to. */
+  /** The fault of an address; undefined for one that takes events. */
   readonly faultOf: (url: string) => string | undefined
   readonly newSecret: () => string
   /** Resolves with the reason why the endpoint has not taken it; undefined where it has. */

@@ -1,4 +1,4 @@
-/** All operations of the server API. The writer answers each of them, wherever they are asked for. */
+/** All operations of the server API. The writer answers them all, whichever process takes the request. */
 
 import type { ServerOperation } from '../table/server-operation.ts'
 import { AUDIT } from './audit.ts'

@@ -1,4 +1,4 @@
-/** Reports as moderators work through them: queues by state, and what was decided. */
+/** Reports as moderators work through them: queues by state, decisions and notes. */
 
 import { parseUint64 } from '../../domain/ids.ts'
 import { readUserRef } from '../../domain/operators/user-ref.ts'

@@ -8,7 +8,6 @@ import { invalidMember } from '../../schema/check.ts'
 import { SuspendRequest, SuspensionView } from '../../schema/suspension.ts'
 import { optionalTimeText, timeText } from '../../schema/time.ts'
 import type { Change } from '../../store/engine/store.ts'
-import { tellSignedOut } from '../devices/device-removal.ts'
 import { type ServerOperation, serverOperation, serverOperationWithBody } from '../table/server-operation.ts'
 import type { ServerApiDeps } from './deps.ts'
 
@@ -66,7 +65,7 @@ export const SUSPENSIONS: readonly ServerOperation<Deps>[] = [
   }),
 ]
 
-/** Of its devices' sockets, calls and pushes each ends with the session. */
+/** Ends the user's sessions, and with them sockets, calls and pushes. */
 function suspend(change: Change, deps: Deps, userId: UserId, asked: Omit<Suspension, 'atMs'>): Suspension {
   const { devices, notices, sessions, suspensions, waitingSignIns } = deps
   // Before its sessions end: its calls end for this reason, and not for a socket that is gone.
@@ -75,11 +74,10 @@ function suspend(change: Change, deps: Deps, userId: UserId, asked: Omit<Suspens
   waitingSignIns.eraseOf(change, userId)
   const open = sessions.idsOf(change, userId).filter(id => lasts(sessions.read(change, id)))
   for (const sessionId of open) sessions.revoke(change, sessionId, SUSPENDED)
-  // The last thing that is pushed: what waits to be pushed finds no token.
+  // The last thing that is pushed: earlier pushes that wait find no token.
   if (open.length > 0) notices.tell(change, userId, { kind: 'session_revoked', reason: SUSPENDED })
   for (const { deviceId } of devices.activeDevicesOf(change, userId))
     devices.forgetPush(change, userId, deviceId)
-  tellSignedOut(change, deps, userId)
   return suspension
 }
 

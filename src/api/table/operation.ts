@@ -111,7 +111,7 @@ export interface OperationRules<A extends Access> {
   /** One line for the document. */
   readonly summary: string
   readonly access: A
-  /** Of an operation by a server key: the scope that the key must have. */
+  /** The scope that the server key must have, for an operation by one. */
   readonly scope?: Scope
   /** The form of the answer's body by status; null for none. */
   readonly replies: Readonly<Partial<Record<Reply['status'], TSchema | null>>>

@@ -10,7 +10,7 @@ export function rangeOf({ limit = LIMIT, cursor }: Static<typeof PageQuery>): Li
   return { limit: limit + 1, after: cursor === undefined ? undefined : parseCursor(cursor) }
 }
 
-/** Of which a list's answer is made. */
+/** The parts of a list's answer. */
 export interface Page {
   readonly items: readonly object[]
   readonly nextCursor: string | undefined

@@ -98,7 +98,7 @@ export function serverOperationWithBody<Deps, Schema extends TSchema>(
   return { ...ruled(rules), querySchema: undefined, bodySchema, isBodyOptional }
 }
 
-/** One whose body is not JSON. The handler is given the bytes, which are its own. */
+/** An operation with a body that is not JSON. The handler gets its own copy of the bytes. */
 export function serverOperationWithBytes<Deps>(
   bodyMediaType: string,
   rules: ServerWriteRules<Deps, Uint8Array>,

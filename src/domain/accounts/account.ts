@@ -18,11 +18,11 @@ export interface User {
   readonly acceptLanguage: string
   /** When the account will be erased, if its user asked for it and does not sign in before. */
   readonly erasesAtMs?: number
-  /** What the operator's backend calls the user: 1 to 256 octets of UTF-8, compared by octets. */
+  /** The backend's own id of the user: 1 to 256 octets of UTF-8, compared by octets. */
   readonly externalId?: string
   /** Made by the server API, and without a login method of the user's own since: the backend may sign them in. */
   readonly isMadeByServer?: true
-  /** What the backend says of the user. Nobody has proven it, so it is no login method and finds nobody. */
+  /** Addresses by the backend's word. No code has proven them, so they are no login methods, and no search finds the user by them. */
   readonly contactData?: ContactData
   readonly suspension?: Suspension
 }

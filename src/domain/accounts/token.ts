@@ -24,7 +24,7 @@ export interface AccessToken {
 
 export type RefreshToken = Omit<AccessToken, 'expiresAtS'>
 
-/** Of the operator's backend, for one sign-in of the user. */
+/** The operator's backend gets it, for one sign-in of the user. */
 export interface SignInToken {
   readonly userId: UserId
   /** 16 random bytes. */

@@ -99,7 +99,7 @@ export function nextWait(replaced: Wait | undefined, waitMs: number, nowMs: numb
 /** A sign-in that waits, or has waited. */
 export interface WaitingSignIn extends Wait {
   readonly userId: UserId
-  /** Whose code was right; undefined for a token of the operator's backend. */
+  /** The address of the right code; undefined for a token of the operator's backend. */
   readonly address?: Address
   /** It becomes a login method too, once the sign-in opens the account. */
   readonly identity?: SocialIdentity

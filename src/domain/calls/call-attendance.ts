@@ -89,12 +89,12 @@ export function withoutInvitation(call: Call, userId: UserId, inviterId: UserId 
 }
 
 /**
- * A suspended user out of the call, at once. A call of two ends, and so does one that they have rung alone; a ring of theirs counts as
- * unanswered, like that of a user who can't be reached.
+ * A suspended user out of the call, at once. A call of two ends, and so does a ring that they began. A ring at them counts as
+ * unanswered, as for a user who can't be reached.
  */
 export function withoutSuspended(call: Call, userId: UserId, nowMs: number): Call {
   const participant = participantOf(call, userId)
-  // Of an invitation that they were not to know of nothing changes.
+  // They were not to know of a withheld invitation.
   if (participant === undefined || participant.isWithheld || isOver(call)) return call
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
   const asked = rejoinAsks.length === call.rejoinAsks.length ? call : { ...call, rejoinAsks }
@@ -176,7 +176,7 @@ export function endedByOperator(call: Call, nowMs: number): Call {
   return ended(call, { status, endReason: 'operator' }, nowMs)
 }
 
-/** Removes a participant at the operator's request. A call in which there is nobody left to talk to ends by it. */
+/** Removes a participant at the operator's request. A call that leaves one person alone ends by it. */
 export function removedByOperator(
   call: Call,
   { userId, nowMs }: Extract<OperatorCommand, { kind: 'operator-remove' }>,

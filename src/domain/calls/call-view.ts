@@ -89,7 +89,7 @@ export function recordOf(call: Call, device: CallDeviceRef): CallRecord {
   }
 }
 
-/** Why a call that is over ended, as its people are told: a suspension is between the operator and the suspended user. */
+/** Why an ended call ended, as its people read it: a suspension is between the operator and the suspended user. */
 export function shownEndReason({ endReason, status }: Pick<Call, 'endReason' | 'status'>): CallEndReason {
   if (endReason !== 'suspended') return endReason!
   return status === 'cancelled' ? 'cancelled' : 'hangup'

@@ -20,7 +20,7 @@ export type Scope = (typeof SCOPES)[number]
 
 /** The asker behind a request to the server API. */
 export interface ServerKeyHolder {
-  /** Of the key; `OPERATOR` for the operator's command. */
+  /** The key's id; `OPERATOR` for the operator's command. */
   readonly keyId: string
   readonly name: string
   /** The person that a console key names. */
@@ -42,7 +42,7 @@ export function formatServerKey({ keyId, secret }: ServerKeyParts): string {
   return `csk_${keyId}_${secret}`
 }
 
-/** Undefined for what is not of the form. */
+/** Undefined for any other text. */
 export function parseServerKey(text: string): ServerKeyParts | undefined {
   const [, keyId, secret] = KEY_FORM.exec(text) ?? []
   return keyId === undefined || secret === undefined ? undefined : { keyId, secret }
@@ -65,10 +65,10 @@ export interface OperatorRequest {
   readonly body: Uint8Array
 }
 
-/** `cso_<Unix seconds>_<HMAC>`, good for one request. */
+/** `cso_<Unix milliseconds>_<HMAC>`, good for one request: the same one a moment later has another. */
 export function formatOperatorCredential(key: KeyObject, request: OperatorRequest, nowMs: number): string {
-  const seconds = `${Math.floor(nowMs / 1000)}`
-  return `cso_${seconds}_${macOf(key, seconds, request).toString('hex')}`
+  const atMs = `${nowMs}`
+  return `cso_${atMs}_${macOf(key, atMs, request).toString('hex')}`
 }
 
 /** Whether the credential was made for this request, within the last minute or a clock that differs by one. */
@@ -78,19 +78,19 @@ export function isOperatorCredential(
   request: OperatorRequest,
   nowMs: number,
 ): boolean {
-  const [, seconds, mac] = CREDENTIAL_FORM.exec(text) ?? []
-  if (seconds === undefined || mac === undefined) return false
-  if (Math.abs(nowMs - Number(seconds) * 1000) > CREDENTIAL_MS_MAX) return false
-  return timingSafeEqual(Buffer.from(mac, 'hex'), macOf(key, seconds, request))
+  const [, atMs, mac] = CREDENTIAL_FORM.exec(text) ?? []
+  if (atMs === undefined || mac === undefined) return false
+  if (Math.abs(nowMs - Number(atMs)) > CREDENTIAL_MS_MAX) return false
+  return timingSafeEqual(Buffer.from(mac, 'hex'), macOf(key, atMs, request))
 }
 
-function macOf(key: KeyObject, seconds: string, { method, path, body }: OperatorRequest): Buffer {
+function macOf(key: KeyObject, atMs: string, { method, path, body }: OperatorRequest): Buffer {
   const bodyHash = createHash('sha256').update(body).digest('hex')
-  return createHmac('sha256', key).update(`${seconds} ${method} ${path} ${bodyHash}`).digest()
+  return createHmac('sha256', key).update(`${atMs} ${method} ${path} ${bodyHash}`).digest()
 }
 
 const KEY_ID_FORM = /^[0-9a-f]{12}$/
 const KEY_FORM = /^csk_([0-9a-f]{12})_([0-9a-f]{64})$/
-const CREDENTIAL_FORM = /^cso_([0-9]{1,12})_([0-9a-f]{64})$/
+const CREDENTIAL_FORM = /^cso_([0-9]{1,15})_([0-9a-f]{64})$/
 /** How long an operator's credential is good. */
 export const CREDENTIAL_MS_MAX = 60_000

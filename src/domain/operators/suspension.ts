@@ -1,4 +1,4 @@
-/** A moderator's suspension of a user (operators.md section 2): no session, no sign-in, no call, until it is lifted or its time is over. */
+/** A moderator's suspension of a user (operators.md section 2): no session, no sign-in, no call, until it is lifted or ends by its time. */
 
 import { SignalError } from '../../errors.ts'
 import type { Suspension, User } from '../accounts/account.ts'
@@ -14,8 +14,8 @@ export function suspensionAt(
 }
 
 /**
- * Throws `ACCOUNT_SUSPENDED` to a client that has just proven who its user is. Nobody else may hear of it: by then, and not before,
- * a sign-in asks this.
+ * Throws `ACCOUNT_SUSPENDED` to a client that has just proven who its user is. Other clients may not hear of it, so a sign-in asks this
+ * after the proof.
  */
 export function assertNotSuspended(user: Pick<User, 'suspension'> | undefined, nowMs: number): void {
   const suspension = suspensionAt(user, nowMs)

@@ -55,7 +55,7 @@ export interface ApplicationConfig
   readonly janus?: JanusSettings
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
-  /** Who makes contacts: users, by requests, or the operator's backend. */
+  /** The side that makes contacts: users, by requests, or the operator's backend. */
   readonly contactsBy: 'users' | 'server'
   /** Scheme of the links that open the app. */
   readonly deepLinkScheme: string

@@ -1,4 +1,4 @@
-/** How long the server keeps what its operators do and are told. */
+/** How long the server keeps closed reports and audit rows. */
 
 import type { EnvironmentReader } from './environment.ts'
 

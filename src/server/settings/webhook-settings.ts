@@ -21,7 +21,7 @@ export function readWebhookSettings(reader: EnvironmentReader): WebhookSettings 
   reader.refuseWithout('CALLSIGN_WEBHOOK_URL', ['CALLSIGN_WEBHOOK_SECRET'])
   const webhookWaitingMax = reader.integer('CALLSIGN_WEBHOOK_WAITING_MAX', {
     usual: WEBHOOK_BOUNDS.waitingMax,
-    min: 100,
+    min: 10,
     max: 100_000_000,
     unit: 'events',
   })

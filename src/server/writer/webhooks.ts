@@ -22,7 +22,7 @@ export async function startWebhooks(
   const webhookOf = system.define<WebhookCommand>(
     webhookKind({
       queueOf: endpointId => new WebhookQueue(database, webhooks, endpointId),
-      send({ url, secrets }, seq, webhook) {
+      async send({ url, secrets }, seq, webhook) {
         const subject = subjectText(subjectOf(webhook.event))
         const body = webhookBody({ ...webhook, seq, subject })
         return sendWebhook({ url, secrets, webhookId: webhook.webhookId, body }, world.nowMs())

@@ -86,7 +86,7 @@ export interface WriterServing extends Serving {
 
 interface Writes {
   readonly routes: readonly HttpRoute[]
-  /** Of the server API. */
+  /** The server API's routes. */
   readonly serverRoutes: readonly HttpRoute[]
   readonly outbox: OutboxStore
   readonly delivery: Delivery

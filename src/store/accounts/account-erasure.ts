@@ -52,7 +52,7 @@ export class AccountErasure {
   plan(change: Change, userId: UserId, { ownDeviceId, isAtOnce = false }: ErasureWish = {}): number {
     const { accounts, devices, expiries, sessions, letters, notices } = this.#deps
     const user = accounts.read(change, userId)
-    // Not in this change: the calls of its devices end first, which writes to what is erased.
+    // Not in this change: first their devices' calls end, which writes rows that are to be erased.
     const erasesAtMs = change.nowMs + (isAtOnce ? 0 : GRACE_DAYS * 86_400_000)
     if (user === undefined) return erasesAtMs
     accounts.put(change, userId, { ...user, erasesAtMs })

@@ -25,7 +25,7 @@ export class AccountStore {
 
   readonly #changes: Pick<UserChanges, 'note'>
 
-  /** `events` tells the operator's services; left out where nothing is told. */
+  /** `events` writes webhooks; left out where there are none. */
   constructor(database: Pick<ReadStore, 'watch'>, changes: Pick<UserChanges, 'note'>, events?: UserEvents) {
     this.#changes = changes
     this.#events = events
@@ -74,7 +74,7 @@ export class AccountStore {
     return [...view.keys(USERS, range)].map(userInKey)
   }
 
-  /** An external id must be nobody else's. */
+  /** No other user may have the external id. */
   put(change: Change, userId: UserId, user: User): void {
     const before = this.read(change, userId)
     this.#index(change, userId, before, user)

@@ -243,7 +243,7 @@ const WAITING_SIGN_IN = object({
 
 export const WAITING_SIGN_INS = rowTable('waiting-sign-ins', { 'sign-in': opaque(16) }, WAITING_SIGN_IN, {
   holds: 'a sign-in that waits for its owner, and what came of it',
-  shapes: [WAITING_SIGN_IN.shape(), WAITING_ADDRESS.shape()],
+  shapes: [WAITING_SIGN_IN.shape('address'), WAITING_ADDRESS.shape()],
   ending: { kind: EXPIRY.waitingSignIn },
   relations: [
     { in: 'users', under: (_, { userId }) => idsKey(userId), what: (_, { userId }) => `its user ${userId}` },

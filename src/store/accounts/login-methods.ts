@@ -169,7 +169,7 @@ export class LoginMethods {
     this.#tellDevices(change, { userId })
   }
 
-  /** From now on the user signs in by a method of their own, and the operator's backend signs them in no more. */
+  /** The user signs in by a method of their own, so the operator's backend may not sign them in any more. */
   #noteOwn(change: Change, userId: UserId): void {
     const { accounts } = this.#deps
     const user = accounts.read(change, userId)

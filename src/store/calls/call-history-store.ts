@@ -1,7 +1,7 @@
 /**
  * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for `CALLSIGN_HISTORY_DAYS`. How many
  * missed ones they have not looked at is kept as a figure, since every badge asks for it. A row names people by their ids
- * alone, so a person who is erased leaves no name in the history of others.
+ * alone, so a person who is erased leaves no name in the history of other users.
  */
 
 import { decode, encode } from 'msgpackr'
@@ -60,7 +60,7 @@ export class CallHistoryStore {
     return behind.slice(0, limit).map(({ value }) => listedRow(value))
   }
 
-  /** What the user remembers of a call. */
+  /** The user's row of a call. */
   ofCall(view: View, userId: UserId, callId: bigint): CallHistoryRow | undefined {
     const row = this.#find(view, userId, callId)
     return row && listedRow(row)

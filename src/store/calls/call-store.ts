@@ -25,7 +25,7 @@ import type { ListEntry, ListRange } from '../tables/id-lists.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
 import { SealedValues } from '../tables/sealed-values.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
-import { CALLS, CALLS_BY_END, CALLS_ENDED } from './call-tables.ts'
+import { CALLS, CALLS_BY_END, CALLS_ENDED, ENDED_CALL_KEPT_MS } from './call-tables.ts'
 
 export interface CallStoreDeps extends StoreDeps {
   readonly database: Store
@@ -38,10 +38,10 @@ export interface CallStoreDeps extends StoreDeps {
   readonly webhooks?: Pick<Webhooks, 'add'>
 }
 
-/** What is written with a decision. */
+/** Rows written with a decision. */
 export interface WrittenBeside {
   readonly kept?: KeptReply | undefined
-  /** Of the operator's command. */
+  /** The operator's command. */
   readonly audit?: AuditRow | undefined
 }
 
@@ -118,7 +118,7 @@ export class CallStore extends CallReader {
   }
 
   /**
-   * Writes what a decision says, and what goes with it; resolves when all of it is durable. Rejects with
+   * Writes a decision's effects and the rows beside them; resolves when all of it is durable. Rejects with
    * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
    * otherwise exist without its messages.
    */
@@ -163,13 +163,13 @@ export class CallStore extends CallReader {
     change.remove(CALLS, key)
     change.put(CALLS_ENDED, key, sealed)
     change.put(CALLS_BY_END, endKey(endedAtMs, callId), 0)
-    this.#deps.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
+    this.#deps.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_CALL_KEPT_MS, key)
   }
 
   /** The row that says when the call ended is among those that are as old; another ending may have taken it already. */
   #onEndedDue(change: Change, key: Uint8Array): undefined {
     change.remove(CALLS_ENDED, key)
-    const end = timeBytes(change.nowMs - ENDED_KEPT_MS + 1)
+    const end = timeBytes(change.nowMs - ENDED_CALL_KEPT_MS + 1)
     for (const old of [...change.keys(CALLS_BY_END, { end, limit: OLD_AT_ONCE })])
       change.remove(CALLS_BY_END, old)
   }
@@ -216,7 +216,6 @@ function endOf(key: Uint8Array): ListEntry {
   return { atMs: bytes.readUIntBE(0, 6), id: bytes.readBigUInt64BE(6) }
 }
 
-const ENDED_KEPT_MS = 86_400_000
 const OLD_AT_ONCE = 16
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

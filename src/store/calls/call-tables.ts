@@ -2,7 +2,7 @@
 
 import type { CallId } from '../../domain/ids.ts'
 import { OF_A_USER } from '../accounts/account-tables.ts'
-import { EXPIRY } from '../engine/expiries.ts'
+import { EXPIRY, endingKey } from '../engine/expiries.ts'
 import { ID, TIME, untold } from '../engine/key-parts.ts'
 import { idsKey, timeBytes, userInKey } from '../engine/keys.ts'
 import { bytes, count, flag, id, maybe, object, oneOf, type RowOf, sealed } from '../engine/row-form.ts'
@@ -22,9 +22,24 @@ export const CALLS_ENDED = rowTable('calls-ended', { call: ID }, sealed, {
   remedy: 'late requests about the call are refused for a day; there is nothing to do',
 })
 
+function callOf(key: Buffer): Buffer {
+  return key.subarray(TIME.bytes)
+}
+
+/** An ended call, for late and repeated requests. */
+export const ENDED_CALL_KEPT_MS = 86_400_000
+
 export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, oneOf(0), {
   holds: 'nothing: its key says when a call ended',
-  relations: [{ in: 'calls-ended', under: key => key.subarray(TIME.bytes), what: () => 'its call' }],
+  relations: [
+    { in: 'calls-ended', under: callOf, what: () => 'its call' },
+    {
+      in: 'expiries',
+      under: key =>
+        endingKey(EXPIRY.endedCall, key.readUIntBE(0, TIME.bytes) + ENDED_CALL_KEPT_MS, callOf(key)),
+      what: () => 'the call’s ending a day later',
+    },
+  ],
   remedy: 'the operator’s list misses a call for a day; there is nothing to do',
 })
 

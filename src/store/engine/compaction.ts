@@ -22,7 +22,7 @@ import { type PageWalk, readSpace, walkPages } from './page-walk.ts'
 import { assertWhole, storeFile } from './store-files.ts'
 import { mayHaveLostWrites } from './unsynced-mark.ts'
 
-/** What became of a store that had more free pages than used ones, or was asked to be compacted. */
+/** The outcome for a store that had more free pages than used ones, or was marked. */
 export type Compaction =
   | { readonly kind: 'compacted'; readonly bytesBefore: number; readonly bytesAfter: number }
   | { readonly kind: 'left'; readonly reason: string }

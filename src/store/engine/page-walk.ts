@@ -29,7 +29,7 @@ export function walkPages(path: string, mayGoOn = () => true): PageWalk {
   }
 }
 
-/** How much of a store is in use. */
+/** The use of a store's pages. */
 export interface StoreSpace {
   readonly pages: number
   readonly freePages: number

@@ -73,7 +73,7 @@ export class AuditLog {
     return [...change.keys(AUDIT, { end: timeBytes(change.nowMs - this.#keptMs), limit })]
   }
 
-  /** The settings may have another time by now. */
+  /** A longer setting gives the row a later ending. */
   #onDue(change: Change, key: Uint8Array): number | undefined {
     const endsAtMs = timeOf(key) + this.#keptMs
     if (endsAtMs > change.nowMs) return endsAtMs
@@ -91,7 +91,7 @@ function countOf(key: Uint8Array): number {
 }
 
 const BEHIND_ALL = Buffer.alloc(13, 0xff)
-/** The key of the ending that ends what a shorter setting keeps no more: shorter than that of any row. */
+/** Key of the ending for rows past a shortened setting; no row's key is as short. */
 const OVERDUE = Uint8Array.of(0)
 /** Rows ended in one change: a few milliseconds. */
 const ENDED_AT_ONCE = 500

@@ -31,7 +31,14 @@ export const CIRCLES = rowTable('circles', { circle: ID }, CIRCLE, {
 
 export const CIRCLES_BY_NAME = rowTable('circles-by-name', { name: HASH }, id<CircleId>(), {
   holds: 'the circle that the backend has an id for',
-  relations: [{ in: 'circles', under: (_, circleId) => idsKey(circleId), what: () => 'the circle' }],
+  relations: [
+    {
+      in: 'circles',
+      under: (_, circleId) => idsKey(circleId),
+      where: ({ name, isGone }: Circle, key) => !isGone && key.equals(textKey(name)),
+      what: (_, circleId) => `circle ${circleId} with this name`,
+    },
+  ],
   remedy: 'have the backend make the circle again',
 })
 

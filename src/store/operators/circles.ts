@@ -1,4 +1,4 @@
-/** Circles: who is a member of which, and whether two users have one in common. */
+/** Circles: their members, and whether two users have one in common. */
 
 import { type CircleId, newId, type UserId } from '../../domain/ids.ts'
 import { CIRCLE_MEMBERS_MAX, CIRCLES_MAX } from '../../domain/operators/circle.ts'
@@ -72,7 +72,7 @@ export class CircleStore {
     if ((circle?.members ?? 0) >= CIRCLE_MEMBERS_MAX)
       throw new SignalError('CIRCLE_FULL', `no circle has more than ${CIRCLE_MEMBERS_MAX} members`)
     if (liveIn(change, circleIdsOf(change, userId)).length >= CIRCLES_MAX)
-      throw new SignalError('CIRCLE_FULL', `nobody is in more than ${CIRCLES_MAX} circles`)
+      throw new SignalError('CIRCLE_FULL', `no user is in more than ${CIRCLES_MAX} circles`)
     const circleId = known ?? (newId(this.#deps.randomBytes) as CircleId)
     if (known === undefined) change.put(CIRCLES_BY_NAME, textKey(name), circleId)
     change.put(CIRCLES, idsKey(circleId), { name, members: (circle?.members ?? 0) + 1, isGone: false })
@@ -90,7 +90,7 @@ export class CircleStore {
     return true
   }
 
-  /** At once nobody has anything by the circle; its members go later, some at a time. False where there is none. */
+  /** The circle counts no more at once; its members go later, some at a time. False where there is none. */
   end(change: Change, name: string): boolean {
     const circleId = change.get(CIRCLES_BY_NAME, textKey(name))
     const circle = circleId && change.get(CIRCLES, idsKey(circleId))

@@ -1,4 +1,4 @@
-/** Tables of the server API: its keys, and the record of what was done by it. */
+/** Tables of the server API: its keys and its audit log. */
 
 import type { Scope } from '../../domain/operators/server-key.ts'
 import { EXPIRY } from '../engine/expiries.ts'
@@ -17,9 +17,17 @@ const SERVER_KEY = object({
   revokedAtMs: optional(count),
 })
 
+/** For so long, an ended key is refused by its own code, which names the reason. */
+export const ENDED_KEY_KEPT_MS = 90 * 86_400_000
+
 export const SERVER_KEYS = rowTable('server-keys', { key: opaque(6) }, SERVER_KEY, {
   holds: 'name, scopes and the hash of a key of the server API',
-  ending: { kind: EXPIRY.serverKey },
+  ending: {
+    kind: EXPIRY.serverKey,
+    atMs({ expiresAtMs, revokedAtMs = expiresAtMs }) {
+      return revokedAtMs === undefined ? undefined : revokedAtMs + ENDED_KEY_KEPT_MS
+    },
+  },
   remedy: 'the backend’s requests are refused: make another key',
 })
 

@@ -36,7 +36,7 @@ export interface NamedReport extends Report {
   readonly reportId: bigint
 }
 
-/** What a moderator makes of a report. */
+/** A moderator's decision about a report. */
 export interface Handling {
   readonly state?: ReportState | undefined
   /** Empty: takes the note away. */
@@ -213,7 +213,7 @@ function keysBehind(prefix: Uint8Array, { limit, after }: ListRange, isOldestFir
 }
 
 const CLOSED = ['resolved', 'dismissed'] as const
-/** The key of the ending that ends what a shorter setting keeps no more: shorter than that of any report. */
+/** Key of the ending for reports past a shortened setting; no report's key is as short. */
 const OVERDUE = Uint8Array.of(0)
 /** Reports ended in one change: a few milliseconds. */
 const ENDED_AT_ONCE = 500

@@ -12,7 +12,7 @@ import { type ErrorCode, SignalError } from '../../errors.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
-import { SERVER_KEYS, type ServerKey } from './operator-tables.ts'
+import { ENDED_KEY_KEPT_MS, SERVER_KEYS, type ServerKey } from './operator-tables.ts'
 
 export interface NewServerKey {
   readonly name: string
@@ -78,7 +78,7 @@ export class ServerKeyStore {
     change.put(SERVER_KEYS, id, { ...row, revokedAtMs: change.nowMs })
     const { expiries } = this.#deps
     if (row.expiresAtMs !== undefined)
-      expiries.remove(change, EXPIRY.serverKey, row.expiresAtMs + ENDED_KEPT_MS, id)
+      expiries.remove(change, EXPIRY.serverKey, row.expiresAtMs + ENDED_KEY_KEPT_MS, id)
     this.#expire(change, id, change.nowMs)
   }
 
@@ -107,9 +107,9 @@ export class ServerKeyStore {
     return this.#keys.of(keyId, () => database.view(view => view.get(SERVER_KEYS, Buffer.from(keyId, 'hex'))))
   }
 
-  /** It is refused by its own code for a while, which says what is wrong. */
+  /** For a while it is refused by its own code, which names the reason. */
   #expire(change: Change, id: Uint8Array, endedAtMs: number): void {
-    this.#deps.expiries.add(change, EXPIRY.serverKey, endedAtMs + ENDED_KEPT_MS, id)
+    this.#deps.expiries.add(change, EXPIRY.serverKey, endedAtMs + ENDED_KEY_KEPT_MS, id)
   }
 }
 
@@ -125,4 +125,3 @@ const SENTENCES: Partial<Record<ErrorCode, string>> = {
 const KEY_ID_BYTES = 6
 const SECRET_BYTES = 32
 const KEYS_KEPT_MAX = 1_024
-const ENDED_KEPT_MS = 90 * 86_400_000

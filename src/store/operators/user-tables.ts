@@ -15,7 +15,7 @@ export const EXTERNAL_IDS = rowTable(
   { 'external id': HASH },
   object({ userId: id<UserId>() }),
   {
-    holds: 'whose the id is that the operator’s backend has for a user',
+    holds: 'the user to whom the operator’s backend gave this id',
     relations: [
       {
         in: 'users',
@@ -30,7 +30,7 @@ export const EXTERNAL_IDS = rowTable(
 
 /** Several users may have one address, since it is unproven. */
 export const CONTACT_ADDRESSES = rowTable('contact-addresses', { address: HASH, user: ID }, oneOf(0), {
-  holds: 'nothing: its key says of whom the backend has said an address',
+  holds: 'nothing: its key pairs an address with a user, as the backend says',
   relations: [
     {
       in: 'users',

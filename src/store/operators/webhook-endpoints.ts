@@ -8,7 +8,7 @@ import type { Change, ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { Sealed } from '../tables/sealed.ts'
-import { type EndpointRow, WEBHOOK_ENDPOINTS } from './webhook-tables.ts'
+import { type EndpointRow, NO_EVENTS, WEBHOOK_ENDPOINTS, WEBHOOK_FIGURES } from './webhook-tables.ts'
 
 export interface WebhookEndpoint extends Omit<EndpointRow, 'sealedSecrets'> {
   readonly endpointId: bigint
@@ -119,6 +119,8 @@ export class WebhookEndpoints {
       ...row,
       sealedSecrets: this.#sealed.seal(encode(secrets)),
     })
+    const key = idsKey(endpointId)
+    if (!change.has(WEBHOOK_FIGURES, key)) change.put(WEBHOOK_FIGURES, key, NO_EVENTS)
     change.happened({ kind: 'webhook-news', endpointId })
     return { ...row, endpointId, secrets }
   }

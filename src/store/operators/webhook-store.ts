@@ -24,6 +24,7 @@ import { WebhookEndpoints } from './webhook-endpoints.ts'
 import {
   type EndpointFigures,
   type EventRow,
+  NO_EVENTS,
   WEBHOOK_DEAD,
   WEBHOOK_DUE,
   WEBHOOK_EVENTS,
@@ -376,7 +377,6 @@ function bytesOf({ sealed }: Pick<EventRow, 'sealed'>): number {
   return sealed.length + KEYS_BYTES
 }
 
-const NO_EVENTS: EndpointFigures = { nextSeq: 1, waiting: 0, waitingBytes: 0, dead: 0 }
 const SUBJECT_BYTES = { user: Uint8Array.of(1), call: Uint8Array.of(2) }
 /** After so many failures, later events of its subject pass an event. */
 const ORDERED_TRIES = 3

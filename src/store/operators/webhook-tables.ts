@@ -30,8 +30,15 @@ const ENDPOINT = object({
   state: oneOf('open', 'gone', 'deleted'),
 })
 
+const COUNTED = {
+  in: 'webhook-figures',
+  under: (key: Buffer) => key.subarray(0, ID.bytes),
+  what: () => 'figures of its endpoint',
+}
+
 export const WEBHOOK_ENDPOINTS = rowTable('webhook-endpoints', { endpoint: ID }, ENDPOINT, {
   holds: 'address, filter and sealed secrets of an endpoint of webhooks',
+  relations: [COUNTED],
   shapes: [ENDPOINT.shape(), ENDPOINT.shape('kinds')],
   remedy: 'its events are not sent: delete the endpoint and make it anew',
 })
@@ -44,6 +51,9 @@ const FIGURES = object({
   waitingBytes: count,
   dead: count,
 })
+
+/** A new endpoint’s. */
+export const NO_EVENTS: EndpointFigures = { nextSeq: 1, waiting: 0, waitingBytes: 0, dead: 0 }
 
 export const WEBHOOK_FIGURES = rowTable('webhook-figures', { endpoint: ID }, FIGURES, {
   holds: 'the next number of an endpoint’s events, how many wait, and how many are dead',
@@ -71,7 +81,7 @@ export const WEBHOOK_EVENTS = rowTable('webhook-events', OF_ENDPOINT, EVENT, {
   holds: 'an event that waits for an endpoint, sealed',
   shapes: [EVENT.shape(), EVENT.shape('dueMs')],
   relations: [
-    { in: 'webhook-endpoints', under: key => key.subarray(0, ID.bytes), what: () => 'its endpoint' },
+    COUNTED,
     {
       in: 'webhook-subjects',
       under: (key, { subject }) =>
@@ -129,8 +139,6 @@ export const WEBHOOK_DEAD = rowTable('webhook-dead', OF_ENDPOINT, DEAD, {
   holds: 'an event that its endpoint did not take, sealed',
   shapes: [DEAD.shape()],
   ending: { kind: EXPIRY.deadWebhook },
-  relations: [
-    { in: 'webhook-endpoints', under: key => key.subarray(0, ID.bytes), what: () => 'its endpoint' },
-  ],
+  relations: [COUNTED],
   remedy: 'the event can’t be sent again',
 })

@@ -97,7 +97,8 @@ const TABLES = `
   alter table callsign.changes alter column body set storage external;
   alter table callsign.rows alter column v set storage external;
 
-  -- ANALYZE would copy some values, and so people's addresses, into pg_statistic, where they outlive their rows.
+  -- ANALYZE would copy some values, and so people's addresses and hashes of them, into pg_statistic, where they outlive their rows.
   alter table callsign.changes alter column body set statistics 0;
+  alter table callsign.rows alter column k set statistics 0;
   alter table callsign.rows alter column v set statistics 0;
 `

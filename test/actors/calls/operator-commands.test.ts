@@ -21,7 +21,7 @@ function rowsOf({ world }: TestRooms): number {
   return world.database.view(view => world.auditLog.read(view, { sinceMs: 0, limit: 100 })).length
 }
 
-/** What happened, each with the places in the call of those to whom it did. */
+/** Moments of the call, with its people as `a`, `b` and `c`. */
 function told(rooms: TestRooms, callId: CallId): string[] {
   const { participants, timeLine } = rooms.world.database.view(view => rooms.calls.read(view, callId))!
   const placeOf = (userId: bigint) => 'abc'[participants.findIndex(one => one.userId === userId)]
@@ -51,7 +51,7 @@ t.test('what an operator does and the row that says so are durable together, or 
   t.equal(rowsOf(rooms), 1, 'what changes nothing leaves no row')
 })
 
-t.test('an end meets a start whose write is under way', async t => {
+t.test('an end meets a start that is being written', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = rooms.newCallId()
@@ -106,7 +106,7 @@ t.test('the time line of a call, from its start to its end', async t => {
   ])
 })
 
-t.test('why a call failed: nobody was reached, and nobody answered', async t => {
+t.test('why a call failed: no device was reached, and the ring ran out', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = await rooms.start(ann.phone, [bob])

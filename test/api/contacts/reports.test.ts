@@ -40,7 +40,7 @@ t.test('moderators read who reported whom, why, and in which words', async t => 
   t.equal(stored?.text, 'At night <b>')
 })
 
-t.test('the reported user is told nothing, and finds nothing in an export', async t => {
+t.test('the reported user hears nothing, and finds nothing in an export', async t => {
   const { api, ann, bob } = await pair(t)
   await befriend(api, ann, bob)
   api.told.length = 0
@@ -89,7 +89,7 @@ t.test('the server says whether it knows that both were in the call', async t =>
   t.equal(await isKnown(later, ann), true, 'by the history, once the call itself is gone')
 })
 
-t.test('whom nobody is, and oneself, nobody reports; a leaving user may be', async t => {
+t.test('unknown users and oneself can’t be reported; a leaving user can', async t => {
   const { api, ann, bob } = await pair(t)
   t.match(await report(api, ann, ann), { status: 422, body: { code: 'SELF_REQUEST' } })
   const nobody = { userId: 7n } as TestUser
@@ -132,16 +132,19 @@ t.test('an unknown reason and too many words are refused by name', async t => {
   for (const { reason } of body.items) t.equal((await report(api, ann, bob, { reason })).status, 201, reason)
 })
 
-t.test('the end of an account takes its person from reports, and keeps what they told of others', async t => {
-  const { api, ann, bob } = await pair(t)
-  const { send } = await openServerApi(api)
-  const { reportId } = (await report(api, ann, bob, { text: 'I am Ann' })).body
-  const { reportId: about } = (await report(api, bob, ann)).body
-  await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
-  await api.advance(8 * 86_400_000)
-  const kept = await send(`GET ${REPORTS}/${reportId}`)
-  t.equal(kept.body.reported.displayName, 'Bob')
-  t.same([kept.body.reporter, kept.body.text], [undefined, undefined])
-  t.equal((await send(`GET ${REPORTS}/${about}`)).body.code, 'REPORT_NOT_FOUND')
-  t.equal((await send(`GET ${REPORTS}`)).body.items.length, 1)
-})
+t.test(
+  'an erased reporter leaves the report without name and words; an erased reported user takes it along',
+  async t => {
+    const { api, ann, bob } = await pair(t)
+    const { send } = await openServerApi(api)
+    const { reportId } = (await report(api, ann, bob, { text: 'I am Ann' })).body
+    const { reportId: about } = (await report(api, bob, ann)).body
+    await api.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+    await api.advance(8 * 86_400_000)
+    const kept = await send(`GET ${REPORTS}/${reportId}`)
+    t.equal(kept.body.reported.displayName, 'Bob')
+    t.same([kept.body.reporter, kept.body.text], [undefined, undefined])
+    t.equal((await send(`GET ${REPORTS}/${about}`)).body.code, 'REPORT_NOT_FOUND')
+    t.equal((await send(`GET ${REPORTS}`)).body.items.length, 1)
+  },
+)

@@ -139,7 +139,7 @@ const ENDED: typeof BAD = {
   },
 }
 
-/** Of a session of the operators' page by this key. */
+/** A session of the operators' page by this key. */
 function consoleToken(
   { world }: TestApi,
   { keyId }: { readonly keyId: string },

@@ -167,6 +167,7 @@ t.test('an operator ends a call: its people hear it, and the audit log has it on
     [['call_ended operator'], ['call_ended operator'], ['call_cancelled']],
   )
   t.same(shortOf(await end(callId)), [204], 'again')
+  t.same(shortOf(await end(callId, { 'idempotency-key': 'once-more-with-a-key' })), [204])
   t.same(await audit(), [`endCallOfUsers call:${callId}`])
   t.same(shortOf(await post(bob, `${callId}/rejoin`)), [410, 'CALL_ENDED'])
 })
@@ -226,7 +227,7 @@ t.test('a call that a removal leaves to one person ends by it', async t => {
   ])
 })
 
-t.test('what can not be done to a call is refused, and nothing is written', async t => {
+t.test('a command that a call can not follow is refused, and nothing is written', async t => {
   const { whole, ann, bob, cid, send, start, end, remove, audit } = await setUp(t)
   const callId = await start(ann, bob)
   t.same(shortOf(await end('7')), [404, 'CALL_NOT_FOUND'])
@@ -248,20 +249,23 @@ t.test('what can not be done to a call is refused, and nothing is written', asyn
   t.equal(whole.rooms.index.size, 0)
 })
 
-t.test('several who end and remove at once: each is answered, and what was done stands once', async t => {
-  const { ann, bob, cid, start, post, end, remove, audit } = await setUp(t)
-  const callId = await start(ann, bob, cid)
-  for (const person of [bob, cid]) await post(person, `${callId}/join`)
-  const answers = await Promise.all([
-    ...[remove(callId, bob), remove(callId, bob), end(callId), end(callId)],
-    ...[remove(callId, cid), remove(callId, bob)],
-  ])
-  const outcomes = new Set(answers.map(answer => shortOf(answer).join(' ')))
-  t.notOk([...outcomes].some(outcome => !['200', '204', '410 CALL_ENDED'].includes(outcome)))
-  const rows = await audit()
-  t.equal(new Set(rows).size, rows.length)
-  t.ok(rows.length >= 1 && rows.length <= 3)
-})
+t.test(
+  'several who end and remove at once: each is answered, and each act stands once in the audit log',
+  async t => {
+    const { ann, bob, cid, start, post, end, remove, audit } = await setUp(t)
+    const callId = await start(ann, bob, cid)
+    for (const person of [bob, cid]) await post(person, `${callId}/join`)
+    const answers = await Promise.all([
+      ...[remove(callId, bob), remove(callId, bob), end(callId), end(callId)],
+      ...[remove(callId, cid), remove(callId, bob)],
+    ])
+    const outcomes = new Set(answers.map(answer => shortOf(answer).join(' ')))
+    t.notOk([...outcomes].some(outcome => !['200', '204', '410 CALL_ENDED'].includes(outcome)))
+    const rows = await audit()
+    t.equal(new Set(rows).size, rows.length)
+    t.ok(rows.length >= 1 && rows.length <= 3)
+  },
+)
 
 t.test('a call that starts in this moment is ended once it is there', async t => {
   const { whole, ann, bob, post, end, read } = await setUp(t, { rehearses: false })

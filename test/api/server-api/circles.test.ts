@@ -1,7 +1,7 @@
 /** Circles: their members call each other and read each other's keys as contacts do, and are no contacts. */
 
 import t, { type Test } from 'tap'
-import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
 import { openServerApi } from '../../support/server-api.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
@@ -26,6 +26,7 @@ async function setUp(t: Test, ...names: readonly string[]) {
   return {
     whole,
     people: people as [Person, Person, Person, Person],
+    server: send,
     circle,
     join: async (name: string, ...members: readonly Person[]) => {
       for (const { userId } of members)
@@ -71,7 +72,7 @@ async function keysOf({ send }: TestApi, by: Person, ...of: readonly Person[]): 
     .map(({ displayName }: { displayName: string }) => displayName)
 }
 
-t.test('members call each other, read each other’s keys and lists, and are in nobody’s contacts', async t => {
+t.test('members call each other, read each other’s keys and lists, and become no contacts', async t => {
   const { whole, people, join } = await setUp(t, 'Ann', 'Bob', 'Cid')
   const [ann, bob, cid] = people
   t.equal((await call(whole, ann, bob)).outcome, '403 CALLEE_NOT_CONTACT')
@@ -147,7 +148,23 @@ t.test('a block counts for more than a circle, and who is blocked sees no differ
   t.same((await whole.send('GET /app/api/call/pending', { token: bob.token })).body.items, [])
 })
 
-t.test('a circle that is ended gives nobody anything, from that moment on', async t => {
+t.test('a suspended member can not be reached, and the caller hears no reason', async t => {
+  const { whole, people, server, join } = await setUp(t, 'Ann', 'Bob')
+  const [ann, bob] = people
+  await join('team', ann, bob)
+  const body = { reason: 'abuse' }
+  t.equal((await server(`POST /server/api/v1/users/id:${bob.userId}/suspend`, { body })).status, 200)
+  const { outcome, callId } = await call(whole, ann, bob)
+  t.equal(outcome, '201')
+  t.match(whole.stores.calls.open(BigInt(callId) as CallId)?.participants, [
+    { state: 'joined' },
+    { state: 'invited', devices: [] },
+  ])
+  t.same(await keysOf(whole, ann, bob), ['Bob'])
+  t.equal((await call(whole, bob, ann)).outcome.slice(0, 3), '401')
+})
+
+t.test('an ended circle counts no more, from that moment on', async t => {
   const { whole, people, circle, join, membersOf } = await setUp(t, 'Ann', 'Bob', 'Cid')
   const [ann, bob, cid] = people
   await join('team/ä', ann, bob, cid)
@@ -217,7 +234,7 @@ t.test('nothing of circles is left of who is erased', async t => {
   )
 })
 
-t.test('no circle has too many members, and nobody is in too many', async t => {
+t.test('no circle has too many members, and no user is in too many', async t => {
   const { whole, people, circle, join } = await setUp(t, 'Ann', 'Bob')
   const [ann, bob] = people
   const { circles, database } = whole.stores

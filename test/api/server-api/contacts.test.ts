@@ -35,7 +35,7 @@ async function setUp(t: Test, options?: TestApiOptions) {
   }
 }
 
-t.test('a backend makes contacts, of which both hear, and ends them', async t => {
+t.test('a backend makes contacts and ends them, and both users hear it', async t => {
   const { whole, ann, bob, link, unlink, contactsOf, audit } = await setUp(t)
   const made = await link(ann, bob)
   t.same(made.body, {
@@ -63,7 +63,7 @@ t.test('a backend makes contacts, of which both hear, and ends them', async t =>
   ])
 })
 
-t.test('requests between the two are accepted by it, whoever has sent them', async t => {
+t.test('requests between the two are accepted by it, in either direction', async t => {
   const { whole, ann, bob, cid, link } = await setUp(t)
   await askById(whole, ann, bob)
   await askById(whole, cid, ann)
@@ -81,7 +81,7 @@ t.test('requests between the two are accepted by it, whoever has sent them', asy
   t.same(badges, [0, 0])
 })
 
-t.test('a block stands, whoever has it', async t => {
+t.test('a block by either stands', async t => {
   const { whole, ann, bob, cid, link, contactsOf } = await setUp(t)
   const block = (by: TestUser, other: TestUser) =>
     whole.send('POST /app/api/block', { token: by.token, body: { userId: other.userId } })
@@ -122,7 +122,7 @@ t.test('an external id stands in a body as it is, and in a query encoded once', 
 })
 
 t.test(
-  'where the backend makes contacts, users ask nobody; names, blocks and removals stay theirs',
+  'where the backend makes contacts, users send no requests; names, blocks and removals stay theirs',
   async t => {
     const { whole, ann, bob, cid, link, contactsOf } = await setUp(t, { config: { contactsBy: 'server' } })
     t.equal(whole.application.features.contacts, 'server')

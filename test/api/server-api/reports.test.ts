@@ -1,4 +1,4 @@
-/** The work of moderators: queues of reports, what was decided, and the record of it. */
+/** The work of moderators: queues of reports, decisions, and the record of them. */
 
 import t from 'tap'
 import type { TestUser } from '../../support/application.ts'
@@ -117,7 +117,7 @@ t.test(
   },
 )
 
-t.test('what is read, and what is refused, leaves no audit row', async t => {
+t.test('reads and refused requests leave no audit row', async t => {
   const { ids, change, send } = await openReports(t, 1)
   await send(`GET ${REPORTS}/${ids[0]}`)
   await change('7', { state: 'open' })

@@ -9,8 +9,8 @@ import { connectFrame, sendFrame } from '../../support/naive-client.ts'
 import { openServerApi } from '../../support/server-api.ts'
 import { openTestApi } from '../../support/test-api.ts'
 
-async function open(t: Test) {
-  const whole = await openTestApi(t)
+async function open(t: Test, { rates = false } = {}) {
+  const whole = await openTestApi(t, { rates })
   const { send: server } = await openServerApi(whole)
   const [ann, bob, cid] = [await newPhone(whole), await newPhone(whole), await newPhone(whole)]
   for (const [one, other] of [
@@ -84,11 +84,30 @@ t.test('a contact who rings them sees a user who can not be reached', async t =>
   t.same((await contacts()).body, before.body)
   await world.takeSent()
   const callId = await start(ann, bob, cid)
-  t.same(states(await call(callId, ann)), ['ringing', 'joined', 'invited', 'invited'])
+  const { participants } = await call(callId, ann)
+  t.same(
+    participants.map(({ state, devices }) => `${state} ${devices.length}`),
+    ['joined 0', 'invited 0', 'invited 1'],
+    'none of their devices rings',
+  )
   const pushed = (await world.takeSent()).filter(
     each => each.channel === 'push' && each.userId === bob.userId,
   )
   t.same(pushed, [])
+})
+
+t.test('rings at them count like rings at any callee who does not answer', async t => {
+  const { ann, bob, cid, post, suspend } = await open(t, { rates: true })
+  await suspend(bob)
+  const rung = async (phone: Phone) => {
+    const { status, body } = await post(ann, 'start', { ...callTo([phone]), isVideo: false })
+    if (status === 201) await post(ann, `${body.callId}/end`)
+    return status
+  }
+  for (const phone of [bob, cid]) {
+    for (let count = 0; count < 5; count++) t.equal(await rung(phone), 201)
+    t.equal(await rung(phone), 429)
+  }
 })
 
 t.test('their socket is closed, and no frame of theirs does anything more', async t => {

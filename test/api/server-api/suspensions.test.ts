@@ -111,7 +111,7 @@ t.test('neither a passkey nor a provider signs in', async t => {
   t.match(await signInByPasskey(api, authenticator), { status: 200 })
 })
 
-t.test('a sign-in that waits is over, and no other begins to wait', async t => {
+t.test('a waiting sign-in ends, and no other begins to wait', async t => {
   const api = await open(t, { log: 'appended' })
   const ann = await signUp(api, MAIL)
   const waiting = await enterCode(api, MAIL)
@@ -183,7 +183,7 @@ t.test('a suspension neither keeps an account from its erasure nor outlives it',
   await api.advance(40 * DAY_MS)
 })
 
-t.test('the last push says that the session has ended; what waits to be pushed finds no token', async t => {
+t.test('the last push says that the session has ended; earlier pushes that wait find no token', async t => {
   const api = await open(t)
   const ann = await newUser(api.world, 'Ann', MAIL)
   const phone = await newDevice(api.world, ann.userId)
@@ -203,7 +203,25 @@ t.test('the last push says that the session has ended; what waits to be pushed f
   t.same(outcomes, ['skipped', 'sent'])
 })
 
-t.test('requests that name nobody, or say nothing of use', async t => {
+t.test('the operator’s services hear of it, and of its end by either way', async t => {
+  const api = await open(t, { rehearses: false })
+  const ann = await newUser(api.world, 'Ann', MAIL)
+  const heard: object[] = []
+  api.world.webhooks.add = (_, event) => void (event.kind.startsWith('user.') && heard.push(event))
+  await api.suspend(ann.userId, { note: 'for moderators' })
+  await api.unsuspend(ann.userId)
+  const untilMs = api.world.nowMs() + DAY_MS
+  await api.suspend(ann.userId, { untilAt: new Date(untilMs).toISOString() })
+  await api.advance(DAY_MS)
+  t.strictSame(heard, [
+    { kind: 'user.suspended', userId: ann.userId, reason: 'abuse', untilMs: undefined },
+    { kind: 'user.unsuspended', userId: ann.userId },
+    { kind: 'user.suspended', userId: ann.userId, reason: 'abuse', untilMs },
+    { kind: 'user.unsuspended', userId: ann.userId },
+  ])
+})
+
+t.test('requests for users that are not there, and bodies that say nothing of use', async t => {
   const api = await open(t)
   const ann = await newUser(api.world)
   t.match(await api.suspend('4294967297'), { status: 404, body: { code: 'USER_NOT_FOUND' } })

@@ -74,7 +74,7 @@ t.test('a member left out stays, an empty one goes', async t => {
   t.equal((await get('ext:ann-2')).body.userId, body.userId)
 })
 
-t.test('what is no reference, name, address or external id is refused as in the app', async t => {
+t.test('a bad reference, name, address or external id is refused as in the app', async t => {
   const { put, get, world } = await open(t)
   for (const ref of ['7', 'id:x', 'ext:', `ext:${'é'.repeat(129)}`])
     for (const answer of [await put(ref), await get(ref), await get(ref, '/sessions')])
@@ -122,7 +122,7 @@ t.test('an address by which another account signs in is not taken', async t => {
   t.same([taken.status, taken.body.code], [409, 'EXTERNAL_ID_IN_USE'])
 })
 
-t.test('contact data signs nobody in and lets nobody be found by others', async t => {
+t.test('contact data opens no sign-in, and no other user finds a person by it', async t => {
   const { put, get, send, codeLogin, world } = await open(t)
   const { userId } = (await put('ext:ann', { email: 'ann@example.org' })).body
   const { body } = await codeLogin('ann@example.org')
@@ -186,7 +186,7 @@ t.test('users are listed whole, page by page, and by an address', async t => {
     t.equal((await server(`GET ${PATH}?${query}`)).body.code, 'VALIDATION_FAILED', query)
 })
 
-t.test('an address that one has proven and the backend says of others finds all of them', async t => {
+t.test('an address finds the user who proved it, and all users who have it as contact data', async t => {
   const { put, server, world, codeLogin } = await open(t)
   const said: string[] = []
   for (let count = 0; count < 3; count++)

@@ -27,6 +27,7 @@ import { SignalError } from '../../../src/errors.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { WEBHOOK_KINDS } from '../../../src/schema/webhook.ts'
+import { HISTORY_DAYS } from '../../../src/store/calls/call-tables.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { WebhookQueue } from '../../../src/store/operators/webhook-queue.ts'
@@ -561,6 +562,9 @@ t.test('requests that are refused after a change, and work finished at a start',
   const gone = { name: 'fcmToken', token: fcmToken, verdict: 'gone', atMs: world.nowMs() + 1 } as const
   await world.database.change(change => stores.devices.judgeToken(change, owner, gone))
   await world.database.change(change => stores.inbox.renewEpochs(change))
+  // As a start does after one with a longer CALLSIGN_HISTORY_DAYS.
+  await world.database.change(change => change.put(HISTORY_DAYS, 'days', 91))
+  await stores.history.applyDays(world.database)
   await befriend(dan, ann)
   const callId = await startCall(ann, dan)
   const calls = storedTable('calls')
@@ -753,21 +757,24 @@ t.test('the server API: webhooks', async t => {
   await askServer('testWebhook', { params: [webhookId] })
   const { id: other } = await askServer('createWebhook', { body: { url: 'http://127.0.0.1:9/' } })
   webhookOutcome = { kind: 'retry', reason: 'http-500' }
-  await newPhone('pat')
+  await newPhone('wes')
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('quin')
+  await newPhone('wyn')
   await askServer('deleteWebhook', { params: [other] })
   const { items } = await askServer('listDeadWebhooks', { params: [webhookId] })
   t.ok(items.length > 2)
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: { from: items[0].seq } })
   webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
-  await newPhone('rae')
+  await newPhone('wil')
   webhookOutcome = { kind: 'gone' }
-  await newPhone('sam')
+  await newPhone('wim')
   t.same((await askServer('listWebhooks')).items[0].state, 'gone')
   webhookOutcome = { kind: 'sent' }
   await askServer('retryWebhooks', { params: [webhookId], body: {} })
+  webhookOutcome = { kind: 'hopeless', reason: 'too-large' }
+  await newPhone('wes-again')
+  webhookOutcome = { kind: 'sent' }
 })
 
 t.test('endings', async () => {

@@ -62,6 +62,7 @@ const EXAMPLES: Environment = {
   CALLSIGN_HTTP_HOST: 'localhost',
   CALLSIGN_GRPC_HOST: 'localhost',
   CALLSIGN_ADMIN_HOST: 'localhost',
+  CALLSIGN_SERVER_API_HOST: 'localhost',
   CALLSIGN_DATA_DIR: '/srv/callsign/data',
   CALLSIGN_TLS_CERT: tlsFile('server.crt'),
   CALLSIGN_TLS_KEY: tlsFile('server.key'),

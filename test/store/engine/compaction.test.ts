@@ -74,13 +74,13 @@ function isSpace(file: string, space: StoreSpace): boolean {
 
 const program = (...args: readonly string[]) => [builtProgram('test/support/compaction-program'), ...args]
 
-/** What the other process says. */
+/** The answer of the other process. */
 async function saidBy(...args: readonly string[]): Promise<unknown> {
   const { stdout } = await runProgram(process.execPath, program(...args))
   return JSON.parse(stdout)
 }
 
-t.test('a store that is mostly free becomes small, and has nothing of what was removed', async t => {
+t.test('a store that is mostly free becomes small, and has no octets of removed rows', async t => {
   for (const isOdd of [false, true]) {
     const filled = await fill(t, { isOdd })
     const bytesBefore = statSync(filled.file).size

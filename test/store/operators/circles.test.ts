@@ -1,4 +1,4 @@
-/** Circles in the store: what a common circle costs to find, and that what is kept of it follows each change. */
+/** Circles in the store: the cost of finding a common circle, and a cache that follows each change. */
 
 import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
@@ -14,7 +14,7 @@ function open(folder: string) {
   return { world, circles, database, have: contacts.haveCircle }
 }
 
-/** The view, and a count of what is read by it. */
+/** The view, and a count of its reads. */
 function counted(view: View): { readonly view: View; readonly rows: () => number } {
   let rows = 0
   const each = function* <Of>(found: Iterable<Of>) {
@@ -60,7 +60,7 @@ t.test('a common circle is found by the circles of two users, however many membe
   t.same(ask(CID, BOB), [false, 0], 'nor is anything read of who is in none')
 })
 
-t.test('what is kept follows each change, also within it and where it fails', async t => {
+t.test('the cache follows each change, also within it and where it fails', async t => {
   const { circles, database, have } = open(t.testdir())
   const isCommon = () => database.view(view => have(view, ANN, BOB))
   t.notOk(isCommon())
@@ -86,7 +86,7 @@ t.test('what is kept follows each change, also within it and where it fails', as
   )
 })
 
-t.test('members of a large circle that is gone go some at a time, and it counts for nobody', async t => {
+t.test('members of a large circle that is gone go some at a time, and the circle counts no more', async t => {
   const { world, circles, database } = open(t.testdir())
   const members = Array.from({ length: 450 }, (_, at) => BigInt(at + 100) as UserId)
   await database.change(change => {

@@ -73,7 +73,7 @@ t.test('an audit row ends its days after it was written', async t => {
   t.equal(rows()[3], 0)
 })
 
-t.test('a longer setting keeps what is there for longer', async t => {
+t.test('a longer setting keeps older rows for longer, too', async t => {
   const folder = t.testdir()
   const before = open(t, folder, 30)
   await before.act()
@@ -87,7 +87,7 @@ t.test('a longer setting keeps what is there for longer', async t => {
   t.same(after.rows(), [0, 0, 0, 0])
 })
 
-t.test('a shorter setting ends what is older by the next sweep, however much there is', async t => {
+t.test('a shorter setting ends all older rows by the next sweep', async t => {
   const folder = t.testdir()
   const before = open(t, folder, 300)
   const waiting = await before.report()
