@@ -15,7 +15,9 @@ import { verifyToken } from '../../src/backend/server.ts'
 import { webSocket } from '../support/app-connections.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
+import { newModerator, signInAs } from '../support/operator-page.ts'
 import { skipWithout } from '../support/programs.ts'
+import type { OpenServer } from '../support/server.ts'
 import { newServerKey } from '../support/server-keys.ts'
 import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -43,11 +45,28 @@ t.test('the page’s programs are those of the example', async t => {
   t.equal(blocks.length, shown.length + consoles.length + 1, 'and the settings of a provider')
 })
 
-t.test('the page, followed', { skip: skipWithoutChromium }, t => follow(t, '0'))
+t.test('the page, followed', { skip: skipWithoutChromium }, t =>
+  follow(t, '0', reader => reader.follows(t, moderating)),
+)
 
-t.test('the page, followed with two fronts', long({ skip: skipWithoutChromium }), t => follow(t, '2'))
+t.test('the page, followed with two fronts, and a moderator', long({ skip: skipWithoutChromium }), t =>
+  follow(t, '2', async (reader, server) => {
+    const page = await (await openBrowser(t))!.newPage()
+    await signInAs(page, server, await newModerator(reader.dataFolder, server))
+    await page.getByRole('link', { name: 'Bullying or harassment' }).click()
+    await page.getByRole('link', { name: 'Person 1' }).first().click()
+    await page.getByText('Suspend Person').click()
+    await page.getByLabel('Reason').fill('harassment')
+    await page.getByRole('button', { name: 'Suspend', exact: true }).click()
+  }),
+)
 
-async function follow(t: Test, fronts: string): Promise<void> {
+/** `suspend` is the moderator's, who finds a report of person 1. */
+async function follow(
+  t: Test,
+  fronts: string,
+  suspend: (reader: Reader, server: OpenServer) => Promise<void>,
+): Promise<void> {
   const folder = t.testdir()
   const dataFolder = join(folder, 'data')
   t.match(starting, /\$ npm start\n$/)
@@ -83,7 +102,7 @@ async function follow(t: Test, fronts: string): Promise<void> {
   await bob.getByText('Report', { exact: true }).click()
   await bob.getByRole('button', { name: 'Bullying or harassment' }).click()
   await bob.getByText('A moderator looks at it').waitFor()
-  await reader.follows(t, moderating)
+  await suspend(reader, server)
   await bob.getByText('The call has ended: hangup').waitFor()
   await ann.getByText('Your account is suspended.').waitFor()
   for (const type of ['report.created', 'user.suspended', 'call.ended']) await backend.printed(type)

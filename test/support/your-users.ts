@@ -27,11 +27,19 @@ export function blocksOf(page: string): readonly PageBlock[] {
 
 export class Reader {
   readonly folder: string
+  /** The server's. */
+  readonly dataFolder: string
   readonly #environment: Readonly<Record<string, string>>
   readonly #port: number
 
-  private constructor(folder: string, port: number, environment: Readonly<Record<string, string>>) {
+  private constructor(
+    folder: string,
+    dataFolder: string,
+    port: number,
+    environment: Readonly<Record<string, string>>,
+  ) {
     this.folder = folder
+    this.dataFolder = dataFolder
     this.#port = port
     this.#environment = environment
   }
@@ -45,7 +53,7 @@ export class Reader {
     cpSync(join(PROJECT_ROOT, 'examples/express'), join(folder, 'examples/express'), { recursive: true })
     writeFileSync(join(folder, 'exports.sh'), '')
     const port = await freePort()
-    return new Reader(folder, port, {
+    return new Reader(folder, dataFolder, port, {
       PATH: `${join(process.execPath, '..')}:/usr/bin:/bin`,
       HOME: folder,
       NPM_CONFIG_UPDATE_NOTIFIER: 'false',
