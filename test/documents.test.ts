@@ -4,7 +4,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { withTableList } from '../scripts/support/table-list.ts'
+import { SERVER_OPERATIONS } from '../src/api/server-api/operations.ts'
+import { codesOf } from '../src/api/table/refusals.ts'
 import { listSettings } from '../src/server/settings/config.ts'
+import { statusOf } from '../src/transport/problem.ts'
 import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
@@ -174,4 +177,24 @@ t.test('the list of tables is printed from their descriptions', async t => {
   const house = read('docs/house.md')
   t.match(house, /\| `users` \| user \| .* \| `erasure` \|/)
   t.equal(house, withTableList(house), 'run `node dist/scripts/support/write-table-list.js`')
+})
+
+t.test('the page of the server API has every operation and code, and no others', async t => {
+  const page = read('docs/server-api.md')
+  const [, operations = '', codes = ''] =
+    /^## Operations$([\s\S]+)^## Codes$([\s\S]+)^## Rates$/m.exec(page) ?? []
+  const told = [...operations.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) [^`]+)`/g)].map(([, name]) => name!)
+  const served = SERVER_OPERATIONS.map(
+    ({ method, path }) => `${method} ${path.replace('/server/api/v1/', '')}`,
+  )
+  t.same(told.toSorted(), served.toSorted())
+  const rows = codes.split('\n').flatMap(row => {
+    const [, names = '', statuses = ''] = /^\| (`[A-Z_`, ]+`) \| ([\d, ]+) \|/.exec(row) ?? []
+    const each = statuses.split(', ')
+    return names === ''
+      ? []
+      : names.split(', ').map((name, at) => [name.replaceAll('`', ''), each[at] ?? each[0]] as const)
+  })
+  const heard = new Set([...SERVER_OPERATIONS.flatMap(codesOf), 'NOT_FOUND', 'METHOD_NOT_ALLOWED'] as const)
+  t.same(Object.fromEntries(rows), Object.fromEntries([...heard].map(code => [code, `${statusOf(code)}`])))
 })

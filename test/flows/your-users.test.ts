@@ -15,12 +15,14 @@ import { verifyToken } from '../../src/backend/server.ts'
 import { webSocket } from '../support/app-connections.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
+import { skipWithout } from '../support/programs.ts'
 import { newServerKey } from '../support/server-keys.ts'
 import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
-import { Reader, YOUR_USERS_BLOCKS } from '../support/your-users.ts'
+import { blocksOf, Reader } from '../support/your-users.ts'
 
-const consoles = YOUR_USERS_BLOCKS.filter(({ language }) => language === 'console').map(({ text }) => text)
+const blocks = blocksOf('your-users.md')
+const consoles = blocks.filter(({ language }) => language === 'console').map(({ text }) => text)
 const [starting = '', users = '', circle = '', webhook = '', running = '', moderating = ''] = consoles
 /** The variables of the page's first command. */
 const settings = Object.fromEntries(
@@ -30,7 +32,7 @@ const settings = Object.fromEntries(
 const ACTIVE = /^active \d{5}(?: \d{5}){5}$/
 
 t.test('the page’s programs are those of the example', async t => {
-  const shown = YOUR_USERS_BLOCKS.filter(({ file }) => file !== undefined)
+  const shown = blocks.filter(({ file }) => file !== undefined)
   t.ok(shown.length > 8)
   for (const { file = '', text } of shown) {
     const whole = readFileSync(join(PROJECT_ROOT, 'examples/express', file), 'utf8')
@@ -38,7 +40,7 @@ t.test('the page’s programs are those of the example', async t => {
     if (/^(?:backend|app)\./.test(file)) t.ok(whole.includes(text), file)
     else t.equal(text, whole, file)
   }
-  t.equal(YOUR_USERS_BLOCKS.length, shown.length + consoles.length + 1, 'and the settings of a provider')
+  t.equal(blocks.length, shown.length + consoles.length + 1, 'and the settings of a provider')
 })
 
 t.test('the page, followed', { skip: skipWithoutChromium }, t => follow(t, '0'))
@@ -91,13 +93,22 @@ async function follow(t: Test, fronts: string): Promise<void> {
   t.same(ofCall, ['call.started', 'call.answered', 'call.ended'])
 }
 
+t.test('the request on the page of the server API', { skip: skipWithout(['/usr/bin/jq'], 'jq') }, async t => {
+  const folder = t.testdir()
+  const dataFolder = join(folder, 'data')
+  const server = await openServer({ dataFolder })
+  t.teardown(() => server.end())
+  const reader = await Reader.beside(server, dataFolder, join(folder, 'reader'))
+  await reader.follows(t, blocksOf('server-api.md')[0]!.text)
+})
+
 t.test('users of an OpenID provider, which the page has in twenty lines', async t => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const listener = createServer().listen(0, '127.0.0.1')
   t.teardown(() => listener.close())
   await once(listener, 'listening')
   const issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
-  const { text = '' } = YOUR_USERS_BLOCKS.find(({ language }) => language === 'sh') ?? {}
+  const { text = '' } = blocks.find(({ language }) => language === 'sh') ?? {}
   const [, name = '', providers = ''] = /^(\w+)=(.+)$/m.exec(text) ?? []
   const environment = { ...settings, [name]: providers.replace('https://id.acme.example', issuer) }
   const folder = t.testdir()

@@ -1,4 +1,4 @@
-/** docs/your-users.md as a reader follows it: its blocks, a folder with the example, and a shell that keeps what was exported. */
+/** Pages for backends as a reader follows them: their blocks, a folder with the example, and a shell that keeps what was exported. */
 
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,11 +18,12 @@ export interface PageBlock {
   readonly text: string
 }
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/your-users.md'), 'utf8')
-
-export const YOUR_USERS_BLOCKS: readonly PageBlock[] = [
-  ...page.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]+?)^```$/gm),
-].map(([, language = '', file, text = '']) => ({ language, file, text }))
+/** The blocks of a page of `docs`, in their order. */
+export function blocksOf(page: string): readonly PageBlock[] {
+  const text = readFileSync(join(PROJECT_ROOT, 'docs', page), 'utf8')
+  const found = text.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]+?)^```$/gm)
+  return Array.from(found, ([, language = '', file, text = '']) => ({ language, file, text }))
+}
 
 export class Reader {
   readonly folder: string
@@ -82,7 +83,12 @@ export class Reader {
   }
 
   #read(block: string) {
-    const lines = block.trimEnd().replaceAll('3000', `${this.#port}`).split('\n')
+    const here = block
+      .replaceAll('3000', `${this.#port}`)
+      .replaceAll('http://127.0.0.1:9070', this.#environment.SERVER_API_URL!)
+      // A command may go on in the next line.
+      .replaceAll(/ \\\n */g, ' ')
+    const lines = here.trimEnd().split('\n')
     return {
       commands: lines.filter(line => line.startsWith('$ ')).map(line => line.slice(2)),
       shown: lines.filter(line => !line.startsWith('$ ')),
