@@ -179,7 +179,7 @@ t.test('the list of tables is printed from their descriptions', async t => {
   t.equal(house, withTableList(house), 'run `node dist/scripts/support/write-table-list.js`')
 })
 
-t.test('the page of the server API has every operation and code, and no others', async t => {
+t.test('the page of the server API has every operation and code, and no further one', async t => {
   const page = read('docs/server-api.md')
   const [, operations = '', codes = ''] =
     /^## Operations$([\s\S]+)^## Codes$([\s\S]+)^## Rates$/m.exec(page) ?? []

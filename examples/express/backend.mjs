@@ -45,7 +45,7 @@ app.post('/bookings', signedIn, express.json(), async (request, response) => {
   response.sendStatus(201)
 })
 
-// Hears what happens.
+// Takes events.
 const seen = new Set()
 
 app.post('/webhooks/callsign', express.raw({ type: '*/*' }), async (request, response) => {

@@ -36,7 +36,7 @@ t.test('the page’s programs are those of the example', async t => {
   t.ok(shown.length > 8)
   for (const { file = '', text } of shown) {
     const whole = readFileSync(join(PROJECT_ROOT, 'examples/express', file), 'utf8')
-    // Of the two long ones the page shows what matters.
+    // The page shows parts of the two long ones.
     if (/^(?:backend|app)\./.test(file)) t.ok(whole.includes(text), file)
     else t.equal(text, whole, file)
   }

@@ -1,4 +1,4 @@
-/** Pages for backends as a reader follows them: their blocks, a folder with the example, and a shell that keeps what was exported. */
+/** Pages for backends as a reader follows them: their blocks, a folder with the example, and a shell that keeps its exports. */
 
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

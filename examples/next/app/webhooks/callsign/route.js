@@ -1,4 +1,4 @@
-/** Hears what happens. The signature covers the body as it came, so it is read as text. */
+/** Takes events. The signature covers the body as it came, so it is read as text. */
 
 import { verifyWebhook } from 'callsign/server'
 
