@@ -41,7 +41,7 @@ export function serverRoutes<Given extends Deps>(
 
 /**
  * The operation's route without its handler. Requests count by their key; those without a good one, by their address. They are
- * refused by their head: else anybody could have the server hold bodies of megabytes.
+ * refused by their head: else a stranger could have the server hold bodies of megabytes.
  */
 export function serverRouteHead(
   { access, method, path, bodyBytesMax }: ServerOperation<never>,
