@@ -140,3 +140,5 @@ export const BACKPRESSURE_BYTES_MAX = 1024 * 1024
 export const BUFFERED_BYTES_MAX = 256 * 1024 * 1024
 /** How long a connection that ends waits for its last bytes to leave: a second of frames at a megabit per second. */
 export const LINGER_MS = 3_000
+/** Events that wait for endpoints of webhooks, unless the settings say another number. */
+export const WEBHOOKS_WAITING_MAX = 1_000_000

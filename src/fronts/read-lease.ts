@@ -54,6 +54,12 @@ export class ReadLease {
     if (this.#deps.machineMs() - this.#currentAtMs.reached > COPY_AGE_MS_MAX) throw mayBeOld()
   }
 
+  /** Whether a read may be answered now. */
+  get isFresh(): boolean {
+    const atMs = this.#deps.machineMs()
+    return atMs <= this.#lastsUntilMs && atMs - this.#currentAtMs.reached <= COPY_AGE_MS_MAX
+  }
+
   /** Undefined where a read may be answered now; else resolves when it may. Throws and rejects as `assertFresh`. */
   mayRead(): Promise<void> | undefined {
     this.assertFresh()

@@ -41,7 +41,7 @@ export const ChallengeId = Type.String({
 })
 export const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
-const DeviceProof = Type.Object({
+const DEVICE_PROOF = {
   userId: Uint64Text,
   deviceId: Uint64Text,
   signature: Type.String({
@@ -50,11 +50,10 @@ const DeviceProof = Type.Object({
       'Base64 of r and s: ECDSA P-256 with SHA-256 by the signing key of the device, over `callsign sign-in v1`, a newline and ' +
       'the 16 octets of `challengeId`, or the first 16 of the SHA-256 of `signInToken`',
   }),
-})
+}
 
-const LISTED_DEVICE = {
-  ...DeviceProof,
-  description: 'A device on the device list of the account: the sign-in does not wait',
+function listedDevice(description: string) {
+  return Type.Object(DEVICE_PROOF, { description })
 }
 
 export const LoginRequest = Type.Object(
@@ -77,7 +76,7 @@ export const LoginRequest = Type.Object(
       'What your backend got by `POST users/{ref}/sign-in-token` of the server API',
       256,
     ),
-    device: Type.Optional({ ...LISTED_DEVICE, description: 'Beside `signInToken`, as in `verify-login`' }),
+    device: Type.Optional(listedDevice('Beside `signInToken`, as in `verify-login`')),
     ...KNOWN_BY,
     ...ATTESTED,
   },
@@ -101,7 +100,9 @@ export const VerifyLoginRequest = Type.Object(
       'The last refresh token of a listed device of the account, whose session still lasts: the sign-in does not wait. It ' +
         'is not used up by this',
     ),
-    device: Type.Optional(LISTED_DEVICE),
+    device: Type.Optional(
+      listedDevice('A device on the device list of the account: the sign-in does not wait'),
+    ),
     reclaim: Type.Optional(
       Type.Boolean({
         description:

@@ -115,6 +115,7 @@ export function openReadStores(
     haveCircle,
     contacts,
     shareTokens: new ShareTokenStore(expiries, lists, secrets),
+    serverKeys: new ServerKeyStore(base),
     badgeOf: (view: View, userId: UserId) => contacts.badgeOf(view, userId, nowMs()),
   }
 }
@@ -151,7 +152,6 @@ export function openStores(database: Store, isConnected: NoticesDeps['isConnecte
     guessWatch: new GuessWatch(expiries),
     rates: new RateStore(expiries),
     idempotency,
-    serverKeys: new ServerKeyStore(base),
     auditLog,
     reports: new ReportStore(base, retention.reportsDays * DAY_MS),
     serverUsers: new ServerUsers({ accounts, contacts, notices, randomBytes }),

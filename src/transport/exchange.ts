@@ -141,6 +141,7 @@ export class Exchange implements HttpRequest {
       if (this.#target === undefined) throw nothingAt(this.#match)
       const { route } = this.#target
       this.#refuseOldClient(route, req)
+      route.admit?.(this)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
       else {
         refuseCoded(contentEncoding)

@@ -61,6 +61,10 @@ export interface HttpRoute {
   readonly isLookup?: boolean
   /** Whether a request counts against nothing. */
   readonly isUncounted?: boolean
+  /**
+   * Looks at the head of a request, before any of its body is taken. Throws the refusal of one whose body need not be read.
+   */
+  readonly admit?: (request: Pick<HttpRequest, 'header' | 'network'>) => void
   /** Throws or rejects with a `SignalError` for what the peer may hear of. */
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }

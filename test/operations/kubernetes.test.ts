@@ -17,12 +17,12 @@ interface Manifest {
 
 const text = readFileSync(join(PROJECT_ROOT, 'deploy/kubernetes.yaml'), 'utf8')
 const manifests = text.split(/^---\n/m).map(each => parseRuleFile(each) as unknown as Manifest)
-const [settings, service, operators, set] = manifests
+const [settings, service, operators, serverApi, set] = manifests
 
 t.test('one server owns its volumes', async t => {
   t.same(
     manifests.map(({ kind }) => kind),
-    ['ConfigMap', 'Service', 'Service', 'StatefulSet'],
+    ['ConfigMap', 'Service', 'Service', 'Service', 'StatefulSet'],
   )
   t.equal(set!.spec.replicas, '1')
   t.equal(set!.spec.serviceName, operators!.metadata.name)
@@ -51,7 +51,7 @@ t.test('each variable is a setting', async t => {
 t.test('probes and services lead to ports and paths that there are', async t => {
   const [container] = set!.spec.template.spec.containers
   const ports = container.ports.map(({ name }: { name: string }) => name)
-  for (const { spec } of [service!, operators!]) {
+  for (const { spec } of [service!, operators!, serverApi!]) {
     for (const { targetPort } of spec.ports) t.ok(ports.includes(targetPort), targetPort)
     t.same(spec.selector, set!.spec.template.metadata.labels)
   }

@@ -33,7 +33,7 @@ export async function fillStore(dataFolder: string): Promise<void> {
     environment: {
       CALLSIGN_LOG_LEVEL: 'error',
       CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
-      // Nobody listens there, so events wait, and die where there are more.
+      // No program listens there, so events wait, and die where there are more.
       CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:9/',
       CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
       CALLSIGN_WEBHOOK_WAITING_MAX: '10',

@@ -236,6 +236,26 @@ t.test('a body may have as many bytes as its route allows, and not one more', as
   t.equal(requests.length, 4, 'no handler saw the others')
 })
 
+t.test('a request that its head speaks against is refused before its body comes', async t => {
+  const networks: string[] = []
+  const admit: HttpRoute['admit'] = ({ header, network }) => {
+    networks.push(network)
+    if (header('authorization') !== 'Bearer good') throw new SignalError('SERVER_KEY_INVALID', 'no')
+  }
+  const route = echo('POST', '/p', { admit, headers: ['authorization'], bodyBytesMax: 1024 })
+  const { port, requests } = await serve(t, [route])
+  const head = request('POST', '/p', `Content-Length: 8\r\nConnection: close\r\n`)
+  t.match(await sendRaw(port, head), /^HTTP\/1.1 401 .*"code":"SERVER_KEY_INVALID"/s)
+  t.same(requests, [])
+  const good = request(
+    'POST',
+    '/p',
+    `Authorization: Bearer good\r\nContent-Length: 2\r\nConnection: close\r\n`,
+  )
+  t.match(await sendRaw(port, `${good}ok`), /^HTTP\/1.1 200 .*ok$/s)
+  t.equal(networks.length, 2, 'and the address may be asked for')
+})
+
 t.test('a body that says it is too long is refused before it comes', async t => {
   const { port, refusals } = await serve(t, [echo('POST', '/p')])
   const answer = await sendRaw(port, request('POST', '/p', `Content-Length: ${10 ** 12}\r\n`))

@@ -26,7 +26,7 @@ function draw(): void {
   })
 }
 
-/** Reading goes on at the new view's heading, also once another one takes its place; not if the reader has gone on. */
+/** Focuses the new view's heading, also when loading replaces it. Leaves the focus alone once the reader has moved it. */
 function focusHeading(): void {
   if (document.activeElement === document.body) root.querySelector('h1')?.focus()
   isArriving = root.querySelector('[aria-busy=true]') !== null

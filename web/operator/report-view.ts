@@ -30,7 +30,7 @@ function account(page: Page, report: Report): TemplateResult {
       ['Last handled by', report.handledBy],
       ['Call', callId === undefined ? undefined : call(page, callId, isCallKnown)],
     ])}
-    ${text === undefined ? html`<p class="soft">Without words of their own.</p>` : html`<blockquote>${text}</blockquote>`}
+    ${text === undefined ? html`<p class="soft">Without words of their own.</p>` : html`<blockquote dir="auto">${text}</blockquote>`}
     <p class="soft">The reported person is not told, neither that there is a report nor by whom. Keep it so.</p>
   </section>`
 }

@@ -31,58 +31,64 @@ export function serverRoutes<Given extends Deps>(
   operations: readonly ServerOperation<NoInfer<Given>>[],
   deps: Given,
 ): readonly HttpRoute[] {
-  const askers = new Askers(deps)
+  const keyholders = new Keyholders(deps)
+  const askers = new Askers(deps, keyholders)
   return operations.map(operation => {
     const runner = new ServerRunner(operation, deps, askers)
-    return { ...serverRouteHead(operation), handle: request => runner.run(request) }
+    return { ...serverRouteHead(operation, keyholders), handle: request => runner.run(request) }
   })
 }
 
-/** The operation's route without its handler. Requests count by their key; those without a good one, by their address. */
-export function serverRouteHead({
-  method,
-  path,
-  bodyBytesMax,
-}: ServerOperation<never>): Omit<HttpRoute, 'handle'> {
+/**
+ * The operation's route without its handler. Requests count by their key; those without a good one, by their address. They are
+ * refused by their head: else a stranger could have the server hold bodies of megabytes.
+ */
+export function serverRouteHead(
+  { access, method, path, bodyBytesMax }: ServerOperation<never>,
+  keyholders: Pick<Keyholders, 'assertKnown'>,
+): Omit<HttpRoute, 'handle'> {
   return {
     method,
     path,
     headers: HEADERS,
     isUncounted: true,
     ...(bodyBytesMax !== undefined && { bodyBytesMax }),
+    // The credential of the operator's command is bound to the body.
+    ...(access === 'server-key' && { admit: request => keyholders.assertKnown(request) }),
   }
 }
 
-/** Says who asks. */
-class Askers {
-  readonly #deps: Deps
-  /** Credentials of the operator's command that were used, by when they are no more good. */
-  readonly #used = new Map<string, number>()
+type HeadOfRequest = Pick<HttpRequest, 'header' | 'network'>
 
-  constructor(deps: Deps) {
+/** Says whose key, or session of the operators' page, a request has. */
+export class Keyholders {
+  readonly #deps: Pick<Deps, 'nowMs' | 'requestRates' | 'secrets' | 'serverKeys'>
+
+  constructor(deps: Pick<Deps, 'nowMs' | 'requestRates' | 'secrets' | 'serverKeys'>) {
     this.#deps = deps
   }
 
-  of(request: HttpRequest, operation: ServerOperation<never>): ServerKeyHolder {
-    try {
-      return this.#holderOf(request, operation)
-    } catch (error) {
-      if (error instanceof SignalError && UNKNOWN.has(error.code))
-        this.#deps.requestRates?.takeByNetwork('request', request.network)
-      throw error
-    }
+  /** Throws as `of`, and `RATE_LIMITED` where the address has sent many unknown keys. */
+  assertKnown(request: HeadOfRequest): void {
+    this.counted(request, () => this.of(request))
   }
 
-  #holderOf(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
-    const { serverKeys, nowMs, requestRates } = this.#deps
-    const authorization = request.header('authorization')
-    const text = BEARER_FORM.exec(authorization)?.[1] ?? ''
-    if (access === 'operator') return this.#operator(request, text)
-    const holder = isConsoleToken(text) ? this.#ofConsole(text) : serverKeys.holderOf(text, nowMs())
-    requestRates?.take('server-key', 'server-key', holder.keyId)
-    if (scope !== undefined && !holder.scopes.has(scope))
-      throw new SignalError('SCOPE_MISSING', `this needs a server key with the scope ${scope}`)
-    return holder
+  /** Throws `SERVER_KEY_INVALID`, `SERVER_KEY_EXPIRED` or `SERVER_KEY_REVOKED`. */
+  of(request: HeadOfRequest): ServerKeyHolder {
+    const { serverKeys, nowMs } = this.#deps
+    const text = credentialOf(request)
+    return isConsoleToken(text) ? this.#ofConsole(text) : serverKeys.holderOf(text, nowMs())
+  }
+
+  /** Counts what `find` does not know against the address. */
+  counted<Found>({ network }: HeadOfRequest, find: () => Found): Found {
+    try {
+      return find()
+    } catch (error) {
+      if (error instanceof SignalError && UNKNOWN.has(error.code))
+        this.#deps.requestRates?.takeByNetwork('request', network)
+      throw error
+    }
   }
 
   /** The holder of a session's key, as the key stands now. */
@@ -94,6 +100,32 @@ class Askers {
     if (nowMs() >= session.expiresAtMs)
       throw new SignalError('SERVER_KEY_EXPIRED', 'this session has ended: sign in again with your key')
     return { ...serverKeys.current(session.keyId, nowMs()), isConsoleSession: true }
+  }
+}
+
+/** Says who asks. */
+class Askers {
+  readonly #deps: Deps
+  readonly #keyholders: Keyholders
+  /** Credentials of the operator's command that were used, by when they are no more good. */
+  readonly #used = new Map<string, number>()
+
+  constructor(deps: Deps, keyholders: Keyholders) {
+    this.#deps = deps
+    this.#keyholders = keyholders
+  }
+
+  of(request: HttpRequest, operation: ServerOperation<never>): ServerKeyHolder {
+    return this.#keyholders.counted(request, () => this.#holderOf(request, operation))
+  }
+
+  #holderOf(request: HttpRequest, { access, scope }: ServerOperation<never>): ServerKeyHolder {
+    if (access === 'operator') return this.#operator(request, credentialOf(request))
+    const holder = this.#keyholders.of(request)
+    this.#deps.requestRates?.take('server-key', 'server-key', holder.keyId)
+    if (scope !== undefined && !holder.scopes.has(scope))
+      throw new SignalError('SCOPE_MISSING', `this needs a server key with the scope ${scope}`)
+    return holder
   }
 
   #operator({ method, path, body }: HttpRequest, text: string): ServerKeyHolder {
@@ -234,6 +266,10 @@ class CheckedServerRequest implements ServerRequest<unknown, unknown> {
     }
     return this.#idempotence.commit(audited, this.idempotent, this.nowMs)
   }
+}
+
+function credentialOf({ header }: HeadOfRequest): string {
+  return BEARER_FORM.exec(header('authorization'))?.[1] ?? ''
 }
 
 const UNKNOWN: ReadonlySet<ErrorCode> = new Set([

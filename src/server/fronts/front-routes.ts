@@ -8,7 +8,7 @@ import type { ForwardedAnswer, FrontDeskMessage } from '../../../actors/messages
 import { WRITES } from '../../api/operations.ts'
 import { SERVER_OPERATIONS } from '../../api/server-api/operations.ts'
 import { routeHead } from '../../api/table/operation-routes.ts'
-import { serverRouteHead } from '../../api/table/server-routes.ts'
+import { type Keyholders, serverRouteHead } from '../../api/table/server-routes.ts'
 import { nameOfRoute, type RouteHead } from '../../fronts/messages.ts'
 import type { ReadLease } from '../../fronts/read-lease.ts'
 import type { Ref } from '../../runtime/actor.ts'
@@ -50,9 +50,22 @@ function keptRequest(request: HttpRequest): HttpRequest {
   return { method, path, params, query, requestId, contentType, network, header, body: body.slice() }
 }
 
-/** The server API, which the writer answers alone. */
-export function serverApiForwarded(desk: Ref<FrontDeskMessage>): readonly HttpRoute[] {
-  return SERVER_OPERATIONS.map(operation => forwarded(serverRouteHead(operation), desk))
+/**
+ * The server API, which the writer answers alone. A request without a good key goes no further than here, as far as the front's
+ * own store says so.
+ */
+export function serverApiForwarded(
+  desk: Ref<FrontDeskMessage>,
+  keyholders: Pick<Keyholders, 'assertKnown'>,
+  readLease: Pick<ReadLease, 'isFresh'> | undefined,
+): readonly HttpRoute[] {
+  const known: typeof keyholders = {
+    assertKnown(request) {
+      // An older copy may lack the key: the writer knows.
+      if (readLease?.isFresh ?? true) keyholders.assertKnown(request)
+    },
+  }
+  return SERVER_OPERATIONS.map(operation => forwarded(serverRouteHead(operation, known), desk))
 }
 
 /** The writer answers it. */

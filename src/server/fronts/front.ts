@@ -12,6 +12,7 @@ import { LiveConnections } from '../../../actors/presence.ts'
 import { Authentication } from '../../api/accounts/authentication.ts'
 import { Admission } from '../../api/table/admission.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
+import { Keyholders } from '../../api/table/server-routes.ts'
 import { shuffle } from '../../domain/shuffle.ts'
 import { Acknowledgements } from '../../fronts/acknowledgements.ts'
 import { LOAD_EVERY_MS } from '../../fronts/balance.ts'
@@ -141,8 +142,9 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
   const { authentication, admission } = shared
   const served = { ...reads, authentication, admission, signalling }
   const own = publicRoutes(context, log, served, publicUrl)
-  const ofServerApi = serverApiRoutes(serverApiForwarded(writer.desk), () =>
-    serverApiUrlOf(config, welcome.addresses),
+  const ofServerApi = serverApiRoutes(
+    serverApiForwarded(writer.desk, new Keyholders({ ...shared, ...shared.stores }), readLease),
+    () => serverApiUrlOf(config, welcome.addresses),
   )
   const routes = frontRoutes(own, following, welcome.routes, writer.desk)
   const mayReadFiles = () => shownLog.mayRead()

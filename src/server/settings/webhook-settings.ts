@@ -2,8 +2,8 @@
 
 import { faultOfWebhookUrl } from '../../delivery/operator-url.ts'
 import { isWebhookSecret } from '../../delivery/webhook.ts'
+import { WEBHOOKS_WAITING_MAX } from '../../limits.ts'
 import type { EndpointSettings } from '../../store/operators/webhook-endpoints.ts'
-import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
 import type { EnvironmentReader } from './environment.ts'
 
 export interface WebhookSettings {
@@ -20,7 +20,7 @@ export function readWebhookSettings(reader: EnvironmentReader): WebhookSettings 
   )
   reader.refuseWithout('CALLSIGN_WEBHOOK_URL', ['CALLSIGN_WEBHOOK_SECRET'])
   const webhookWaitingMax = reader.integer('CALLSIGN_WEBHOOK_WAITING_MAX', {
-    usual: WEBHOOK_BOUNDS.waitingMax,
+    usual: WEBHOOKS_WAITING_MAX,
     min: 10,
     max: 100_000_000,
     unit: 'events',

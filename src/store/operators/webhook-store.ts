@@ -13,6 +13,7 @@ import {
   usersIn,
   type WebhookEvent,
 } from '../../domain/operators/webhook-event.ts'
+import { WEBHOOKS_WAITING_MAX } from '../../limits.ts'
 import { USERS } from '../accounts/account-tables.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idInKey, idsKey, indexKey, keyBehind, rangeOf, timeBytes } from '../engine/keys.ts'
@@ -384,7 +385,7 @@ const ORDERED_TRIES = 3
 export const LIFETIME_MS = 3 * 86_400_000
 const DEAD_KEPT_MS = 30 * 86_400_000
 export const WEBHOOK_BOUNDS: WebhookBounds = {
-  waitingMax: 1_000_000,
+  waitingMax: WEBHOOKS_WAITING_MAX,
   waitingBytesMax: 2 ** 30,
   deadMax: 100_000,
 }

@@ -181,6 +181,27 @@ for (const [name, { make, code }] of Object.entries({ ...BAD, ...ENDED })) {
   })
 }
 
+t.test('no body is taken of a request without a good key', async t => {
+  const setup = await setUp(t)
+  const headOf = (token: string | undefined) => ({
+    header: (name: string) => (name === 'authorization' && token !== undefined ? `Bearer ${token}` : ''),
+    network: '192.0.2.1',
+  })
+  const ofKeys = SERVER_OPERATIONS.filter(({ access }) => access === 'server-key')
+  const routes = setup.whole.application.serverRoutes.filter(({ admit }) => admit !== undefined)
+  t.same(
+    routes.map(({ method, path }) => `${method} ${path}`),
+    ofKeys.map(({ method, path }) => `${method} ${path}`),
+  )
+  for (const [name, { make, code }] of Object.entries({ ...BAD, ...ENDED })) {
+    const token = await make(setup, ofKeys[0]!)
+    for (const { admit } of routes) t.throws(() => admit!(headOf(token)), { code }, name)
+  }
+  const made = await setup.newKey(['audit'])
+  for (const token of [made.key, consoleToken(setup.whole, made)])
+    for (const { admit } of routes) t.doesNotThrow(() => admit!(headOf(token)))
+})
+
 for (const by of ['key', 'session of the page'])
   t.test(`a ${by} opens what it has the scope for, and nothing else`, async t => {
     const { send, newKey, whole } = await setUp(t)

@@ -2,8 +2,9 @@
 
 import t, { type Test } from 'tap'
 import { OPERATIONS, READS, WRITES } from '../../../src/api/operations.ts'
+import { SignalError } from '../../../src/errors.ts'
 import { nameOfRoute } from '../../../src/fronts/messages.ts'
-import { frontRoutes } from '../../../src/server/fronts/front-routes.ts'
+import { frontRoutes, serverApiForwarded } from '../../../src/server/fronts/front-routes.ts'
 import { RemoteWriter } from '../../../src/server/fronts/remote-writer.ts'
 import { openReads } from '../../../src/server/reads.ts'
 import type { HttpRequest } from '../../../src/transport/route.ts'
@@ -58,3 +59,26 @@ t.test('without a writer a front answers what it reads, and refuses each write',
     t.equal(rates, undefined, `${id} has no rate that is counted in one place`)
   for (const write of WRITES) await t.rejects(ask(nameOfRoute(write)), { code: 'OVERLOADED' }, write.id)
 })
+
+t.test(
+  'a front passes no request on to the server API that has no good key, unless its copy may be old',
+  async t => {
+    const stage = makeStage()
+    const { desk } = new RemoteWriter(stage.system, stage.world, 'front-1')
+    const refusal = new SignalError('SERVER_KEY_INVALID', 'no key')
+    const keyholders = {
+      assertKnown() {
+        throw refusal
+      },
+    }
+    const head = { header: () => '', network: 'a network' }
+    const admitted = (readLease: { readonly isFresh: boolean } | undefined) =>
+      serverApiForwarded(desk, keyholders, readLease).flatMap(({ admit }) =>
+        admit === undefined ? [] : [admit],
+      )
+    for (const lease of [undefined, { isFresh: true }])
+      for (const admit of admitted(lease)) t.throws(() => admit(head), refusal)
+    for (const admit of admitted({ isFresh: false })) t.doesNotThrow(() => admit(head))
+    t.not(admitted(undefined).length, 0)
+  },
+)
