@@ -22,8 +22,6 @@ export type Params = Readonly<Record<string, string | number | boolean | undefin
 interface Sent {
   readonly params?: Params
   readonly body?: object
-  /** A repeated request with the same key is done once, for a day. */
-  readonly idempotencyKey?: string
 }
 
 interface Request {
@@ -45,7 +43,7 @@ export class ServerLink {
     this.#fetch = options.fetch ?? fetch
   }
 
-  /** The reply of an operation. Rejects with `CallsignServerError`. */
+  /** The reply of an operation, each of which may be sent again. Rejects with `CallsignServerError`. */
   async ask<Name extends OperationName>(name: Name, sent: Sent = {}): Promise<Operations[Name]['reply']> {
     const answer = await this.#answered(this.#requestOf(name, sent))
     if (answer.status === 204) return undefined as Operations[Name]['reply']
@@ -88,13 +86,12 @@ export class ServerLink {
   async #answered(request: Request): Promise<Response> {
     for (let tries = 1; ; tries++) {
       const answer = await this.#send(request).catch((error: unknown) => {
-        if (tries < TRIES_MAX && isSafe(request)) return undefined
+        if (tries < TRIES_MAX) return undefined
         throw error
       })
       if (answer?.ok) return answer
       const refusal = answer && (await refusalOf(answer))
-      const isBusy =
-        answer === undefined || answer.status === 429 || (answer.status === 503 && isSafe(request))
+      const isBusy = answer === undefined || answer.status === 429 || answer.status === 503
       if (refusal !== undefined && (!isBusy || tries >= TRIES_MAX)) throw refusal
       const askedMs = Number(refusal?.members.retryIn ?? 0) * 1_000
       await pause(Math.min(Math.max(askedMs, tries * PAUSE_MS), PAUSE_MS_MAX))
@@ -118,7 +115,7 @@ export class ServerLink {
   }
 
   /** `name` is a method and a path behind `/server/api/v1/`, whose `{name}` segments `params` fill. */
-  #requestOf(name: string, { params = {}, body, idempotencyKey }: Sent): Request {
+  #requestOf(name: string, { params = {}, body }: Sent): Request {
     const [method = '', pattern = ''] = name.split(' ')
     const rest = new Map(Object.entries(params))
     const path = pattern.replaceAll(/\{(\w+)\}/g, (_, param: string) => {
@@ -136,18 +133,10 @@ export class ServerLink {
       headers: {
         authorization: `Bearer ${this.#options.key}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     }
   }
-}
-
-/** Whether it does the same when it is sent twice. */
-function isSafe({ method, headers }: Request): boolean {
-  return (
-    method === 'GET' || method === 'PUT' || method === 'DELETE' || headers['idempotency-key'] !== undefined
-  )
 }
 
 async function refusalOf(answer: Response): Promise<CallsignServerError> {
