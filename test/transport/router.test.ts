@@ -105,7 +105,7 @@ t.test('anything else is nothing', async t => {
 })
 
 t.test('a path that is too long is nothing, before it is taken apart', async t => {
-  const [most, more] = [1_024, 1_025].map(chars => '/app/api/devices/'.padEnd(chars, '1'))
+  const [most, more] = [2_048, 2_049].map(chars => '/app/api/devices/'.padEnd(chars, '1'))
   t.equal(find(most!)?.[1], most!.slice('/app/api/devices/'.length))
   t.equal(find(more!), undefined)
 })

@@ -23,7 +23,7 @@ import {
 import type { ServerApiDeps } from './deps.ts'
 import { readSaid } from './said-of-user.ts'
 
-type Deps = Pick<ServerApiDeps, 'addresses' | 'database' | 'serverUsers'>
+type Deps = Pick<ServerApiDeps, 'addresses' | 'database' | 'nowMs' | 'serverKeys' | 'serverUsers'>
 type ImportRequest = ServerRequest<Uint8Array, undefined>
 type Answer = Static<typeof UserImportAnswer>
 
@@ -46,7 +46,7 @@ export const USER_IMPORTS: readonly ServerOperation<Deps>[] = [
           '`{"line":2,"status":"refused","code":"...","detail":"..."}`',
       }),
     },
-    codes: ['VALIDATION_FAILED'],
+    codes: ['VALIDATION_FAILED', 'OVERLOADED'],
     bodyBytesMax: 8 * 1024 * 1024,
     handle(deps: Deps, request) {
       const lines = linesOf(request.body)
@@ -77,6 +77,8 @@ async function* answersTo(
 ): AsyncGenerator<Uint8Array, void> {
   const answered = new Map<UserId, number>()
   for (let at = 0; at < lines.length; at += PORTION_LINES) {
+    // A client that reads slowly takes minutes, in which the key may be revoked.
+    deps.serverKeys.current(request.holder.keyId, deps.nowMs())
     const portion = lines
       .slice(at, at + PORTION_LINES)
       .flatMap((line, index) => readLine(deps, line, at + index + 1))

@@ -17,8 +17,9 @@ import type { Change } from '../../store/engine/store.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import type { ServerApiDeps } from '../server-api/deps.ts'
 import { Idempotence } from './idempotence.ts'
+import { LongAnswers } from './long-answers.ts'
 import type { Reply } from './operation.ts'
-import { answerBody } from './reply-body.ts'
+import { answerBody, isMadeInParts } from './reply-body.ts'
 import type { AuditedReply, ServerOperation, ServerRequest } from './server-operation.ts'
 
 type Deps = Pick<
@@ -33,8 +34,9 @@ export function serverRoutes<Given extends Deps>(
 ): readonly HttpRoute[] {
   const keyholders = new Keyholders(deps)
   const askers = new Askers(deps, keyholders)
+  const longAnswers = new LongAnswers(LONG_ANSWERS_OF_KEY_MAX)
   return operations.map(operation => {
-    const runner = new ServerRunner(operation, deps, askers)
+    const runner = new ServerRunner(operation, deps, { askers, longAnswers })
     return { ...serverRouteHead(operation, keyholders), handle: request => runner.run(request) }
   })
 }
@@ -145,18 +147,26 @@ class Askers {
   }
 }
 
+/** By all operations. */
+interface Shared {
+  readonly askers: Askers
+  readonly longAnswers: LongAnswers
+}
+
 class ServerRunner<Given extends Deps> {
   readonly #operation: ServerOperation<Given>
   readonly #deps: Given
   readonly #askers: Askers
+  readonly #longAnswers: LongAnswers
   readonly #bodyReader: BodyReader<NonNullable<ServerOperation<Given>['bodySchema']>> | undefined
   readonly #queryReader: QueryReader<NonNullable<ServerOperation<Given>['querySchema']>> | undefined
   readonly #idempotence: Idempotence
 
-  constructor(operation: ServerOperation<Given>, deps: Given, askers: Askers) {
+  constructor(operation: ServerOperation<Given>, deps: Given, { askers, longAnswers }: Shared) {
     this.#operation = operation
     this.#deps = deps
     this.#askers = askers
+    this.#longAnswers = longAnswers
     this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
     this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
     this.#idempotence = new Idempotence(operation, deps, body => this.#bodyText(body))
@@ -183,7 +193,7 @@ class ServerRunner<Given extends Deps> {
     const reply = isCommittedElsewhere
       ? await this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checked))
       : await handle(this.#deps, checked)
-    return this.#answer(reply)
+    return this.#answer(this.#counted(reply, holder))
   }
 
   #readBody({ body, contentType }: HttpRequest): unknown {
@@ -195,6 +205,12 @@ class ServerRunner<Given extends Deps> {
     if (this.#bodyReader === undefined) return undefined
     if (body.length === 0 && isBodyOptional) return this.#bodyReader.read(EMPTY_OBJECT, 'application/json')
     return this.#bodyReader.read(body, contentType)
+  }
+
+  #counted(reply: Reply, { keyId }: ServerKeyHolder): Reply {
+    const { body } = reply
+    if (body === undefined || !isMadeInParts(body)) return reply
+    return { ...reply, body: this.#longAnswers.counted(keyId, body) }
   }
 
   #answer({ status, body, contentType = JSON_TYPE }: Reply): HttpAnswer {
@@ -277,6 +293,8 @@ const UNKNOWN: ReadonlySet<ErrorCode> = new Set([
   'SERVER_KEY_EXPIRED',
   'SERVER_KEY_REVOKED',
 ])
+/** Exports and imports of one key at once: an import holds its body, of megabytes. */
+const LONG_ANSWERS_OF_KEY_MAX = 8
 const HEADERS = ['authorization', 'idempotency-key']
 const BEARER_FORM = /^bearer +(\S+) *$/i
 const EMPTY_OBJECT = Buffer.from('{}')

@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { Router } from '../../../src/transport/router.ts'
 import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
 import { openServerApi } from '../../support/server-api.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
@@ -71,6 +72,17 @@ async function keysOf({ send }: TestApi, by: Person, ...of: readonly Person[]): 
     .filter(({ devices }: { devices: unknown[] }) => devices.length > 0)
     .map(({ displayName }: { displayName: string }) => displayName)
 }
+
+t.test('circle and member have names of any octets, as long as they may be', async t => {
+  const { whole } = await setUp(t)
+  const { send } = await openServerApi(whole)
+  const [name, ref] = [encodeURIComponent('ü'.repeat(128)), encodeURIComponent(`ext:${'é'.repeat(128)}`)]
+  await send(`PUT /server/api/v1/users/${ref}`, { body: {} })
+  const router = new Router(whole.application.serverRoutes)
+  const path = `/server/api/v1/circles/${name}/members/${ref}`
+  t.same(router.find(path)?.params, ['ü'.repeat(128), `ext:${'é'.repeat(128)}`])
+  t.equal((await send(`PUT ${path}`)).status, 204)
+})
 
 t.test('members call each other, read each other’s keys and lists, and become no contacts', async t => {
   const { whole, people, join } = await setUp(t, 'Ann', 'Bob', 'Cid')

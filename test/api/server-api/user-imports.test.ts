@@ -22,8 +22,8 @@ async function open(t: Test) {
     return linesIn(answer.text)
   }
   /** The answer part by part. */
-  const begin = async (file: string) => {
-    const token = await newKey(['users'])
+  const begin = async (file: string, key?: string) => {
+    const token = key ?? (await newKey(['users']))
     const route = application.serverRoutes.find(({ path }) => path === PATH)!
     const request: HttpRequest = {
       method: 'POST',
@@ -46,7 +46,7 @@ async function open(t: Test) {
       .filter(({ operation }) => operation === 'importUsers')
       .map(({ target }) => target)
       .sort()
-  return { ...whole, server: send, run, begin, userCount, audited }
+  return { ...whole, server: send, newKey, run, begin, userCount, audited }
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of any form
@@ -213,4 +213,28 @@ t.test('where the store fails in the middle, all answered lines are there', asyn
   world.database.change = change
   t.equal(userCount(), 100)
   t.equal((await run(manyLines(250))).filter(({ status }) => status === 'created').length, 150)
+})
+
+t.test('a key that is revoked while its file is read writes no more of it', async t => {
+  const { begin, newKey, userCount, world } = await open(t)
+  const key = await newKey(['users'])
+  const parts = await begin(manyLines(150), key)
+  await parts.next()
+  await world.database.change(change => world.serverKeys.revoke(change, key.split('_')[1]!))
+  await t.rejects(parts.next(), { code: 'SERVER_KEY_REVOKED' })
+  t.equal(userCount(), 100)
+})
+
+t.test('a key has a few files on their way at once, and no other key waits for them', async t => {
+  const { begin, newKey } = await open(t)
+  const key = await newKey(['users'])
+  const open8 = await Promise.all(Array.from({ length: 8 }, () => begin(manyLines(1), key)))
+  await t.rejects(begin(manyLines(1), key), { code: 'OVERLOADED' })
+  await (await begin(manyLines(1))).return?.()
+  await open8[0]!.return?.()
+  await open8[0]!.return?.()
+  const again = await begin(manyLines(1), key)
+  await t.rejects(begin(manyLines(1), key), { code: 'OVERLOADED' }, 'one that is let go twice counts once')
+  while (!(await again.next()).done);
+  await begin(manyLines(1), key)
 })
