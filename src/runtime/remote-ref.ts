@@ -48,10 +48,8 @@ export class RemoteRef implements Ref<unknown> {
       if (this.port.ask(this.kind, this.id, ask as PendingAsk<never>, deadlineMs)) return
       this.#toDeadLetters(ask)
       ask.discard(
-        new SignalError(
-          'OVERLOADED',
-          `ask of ${this.kind}/${this.id} refused: the other process can not be reached now`,
-        ),
+        // Clients read it.
+        new SignalError('OVERLOADED', 'the process that answers this can not be reached now: ask again'),
       )
     })
   }

@@ -159,19 +159,18 @@ export class CallHistoryStore {
     return createdAtMs + this.#keptMs
   }
 
-  /** Removes expired rows; returns when the next one expires. */
+  /** Removes some of the expired rows; returns when it is to go on, or when the next one expires. */
   #expire(change: Change, userId: UserId): number | undefined {
     // An ending that failed before and is tried again; the rows that it was for are gone, and later ones have another.
     if (this.#figuresOf(change, userId).endsAtMs > change.nowMs) return undefined
-    for (const row of this.#oldest(change, userId, ROWS_MAX)) {
-      const endsAtMs = this.#endOf(row)
-      if (change.nowMs < endsAtMs) {
-        change.put(FIGURES, idsKey(userId), { ...this.#figuresOf(change, userId), endsAtMs })
-        return endsAtMs
-      }
-      this.#change(change, userId, { before: row, after: undefined })
-    }
-    return undefined
+    const [expired, left] = [[] as StoredHistoryRow[], this.#oldest(change, userId, EXPIRED_AT_ONCE + 1)]
+    while (left.length > 0 && this.#endOf(left[0]!) <= change.nowMs && expired.length < EXPIRED_AT_ONCE)
+      expired.push(left.shift()!)
+    for (const row of expired) this.#change(change, userId, { before: row, after: undefined })
+    if (left[0] === undefined) return undefined
+    const endsAtMs = Math.max(this.#endOf(left[0]), change.nowMs + 1)
+    change.put(FIGURES, idsKey(userId), { ...this.#figuresOf(change, userId), endsAtMs })
+    return endsAtMs
   }
 
   /** Puts `after` in place of `before`, which may be another call's row, and keeps the figures. */
@@ -294,5 +293,7 @@ const DAYS_KEY = 'days'
 const FIRST_KEY = new Uint8Array(8)
 /** Looked at in one change: a few milliseconds. */
 const USERS_AT_ONCE = 500
+/** Rows of one user. A sweep ends those of a thousand users in one change, and a shorter setting ends hundreds of each. */
+const EXPIRED_AT_ONCE = 10
 const ID_MAX = 2n ** 64n - 1n
 const FIGURES_KEPT_MAX = 8_192

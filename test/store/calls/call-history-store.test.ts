@@ -218,6 +218,31 @@ t.test('a shorter time ends older rows by the next sweep, of however many users'
   t.same(house.rowCounts(), [0, 0, 0])
 })
 
+t.test('however many rows of a user end at once, each change takes some of them', async t => {
+  const folder = t.testdir()
+  const before = open(t, folder)
+  await before.history.applyDays(before.database)
+  await put(before, ...Array.from({ length: 50 }, (_, at) => row(at + 1, DAY_MS + at)), row(51, 45 * DAY_MS))
+  await before.close()
+  const house = open(t, folder, 30)
+  await house.history.applyDays(house.database)
+  const counts = []
+  for (let at = 0; at < 6; at++) {
+    await house.sweep(50 * DAY_MS + at)
+    counts.push(house.rowCounts())
+  }
+  t.same(counts, [
+    [41, 1, 1],
+    [31, 1, 1],
+    [21, 1, 1],
+    [11, 1, 1],
+    [1, 1, 1],
+    [1, 1, 1],
+  ])
+  await house.database.change(change => house.history.removeAll(change, ANN))
+  t.same(house.rowCounts(), [0, 0, 0], 'its ending is known')
+})
+
 t.test('a longer time keeps rows that are there for as long', async t => {
   const folder = t.testdir()
   const before = open(t, folder, 30)
