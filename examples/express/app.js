@@ -1,7 +1,7 @@
 /** The page of an app with users of its own: they sign in to it, and call one another. */
 
-import { Callsign, indexedDbStorage } from 'callsign/app'
-import { developmentPins } from 'callsign/app/development'
+import { Callsign, indexedDbStorage } from '@callsign/sdk/app'
+import { developmentPins } from '@callsign/sdk/app/development'
 
 const main = document.querySelector('main')
 

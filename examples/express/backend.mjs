@@ -1,7 +1,7 @@
 /** A small backend with users of its own, who call one another (docs/your-users.md). */
 
 import { randomUUID } from 'node:crypto'
-import { verifyToken, verifyWebhook } from 'callsign/server'
+import { verifyToken, verifyWebhook } from '@callsign/sdk/server'
 import express from 'express'
 import { callsign } from './callsign.mjs'
 import { people } from './people.mjs'

@@ -1,5 +1,5 @@
 /** Shows calls while no page is open. */
 
-import { handleCallPushes } from 'callsign/app/service-worker'
+import { handleCallPushes } from '@callsign/sdk/app/service-worker'
 
 handleCallPushes()

@@ -13,7 +13,7 @@ import { packFolder } from './pack-folder.ts'
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const PROGRAM = 'callsign-audit.js'
 
-const { version, license, type } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+const { name, version, license, type } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const folder = mkdtempSync(join(tmpdir(), 'callsign-audit-'))
 try {
   const { metafile } = await build({
@@ -34,7 +34,8 @@ try {
   }
   writeFileSync(join(folder, 'README.md'), readMe())
   const manifest = {
-    name: 'callsign-audit',
+    // Under the scope of the whole package.
+    name: name.replace(/[^/]+$/, 'audit'),
     version,
     description: 'Audits a key transparency log from outside: crawls, verifies, remembers, compares',
     license,

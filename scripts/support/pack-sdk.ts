@@ -1,5 +1,5 @@
 /**
- * Packs the SDK, `callsign/app` and `callsign/client` for apps and `callsign/server` for backends: under the same name as the whole package, so that imports
+ * Packs the SDK, `@callsign/sdk/app` and `@callsign/sdk/client` for apps and `@callsign/sdk/server` for backends: under the same name as the whole package, so that imports
  * are the same, with the modules, types and sources that they are made of and the packages they need. Takes the
  * folder to put it into, `dist` unless named; prints the file's path.
  */

@@ -1,5 +1,5 @@
 /**
- * Types of `callsign/app` for bodies and events on the wire, and the names of their ids: made from the documents of a
+ * Types of `@callsign/sdk/app` for bodies and events on the wire, and the names of their ids: made from the documents of a
  * running server, so that server, documents and apps have one source.
  */
 
@@ -80,7 +80,7 @@ export function wireTypes(whole: OpenApiDocument, events: AsyncApiDocument): str
   return formatted(text)
 }
 
-/** The module of `callsign/server`: bodies of the server API and, of AsyncAPI, of webhooks. */
+/** The module of `@callsign/sdk/server`: bodies of the server API and, of AsyncAPI, of webhooks. */
 export function serverWireTypes(openApi: OpenApiDocument, asyncApi: AsyncApiDocument): string {
   const webhooks = Object.values(asyncApi.channels).filter(({ address }) => address === WEBHOOKS_ADDRESS)
   const events = webhooks

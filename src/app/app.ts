@@ -1,4 +1,4 @@
-/** The exports of `callsign/app`. */
+/** The exports of `@callsign/sdk/app`. */
 
 export type {
   Call,

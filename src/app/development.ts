@@ -1,5 +1,5 @@
 /**
- * `callsign/app/development`: for programs that try a development server without a person. An app has its pins built in,
+ * `@callsign/sdk/app/development`: for programs that try a development server without a person. An app has its pins built in,
  * and its user types the code.
  */
 

@@ -1,3 +1,3 @@
-/** `callsign/app/node`: what only Node has. */
+/** `@callsign/sdk/app/node`: what only Node has. */
 
 export { fileStorage } from './storage/file-storage.ts'

@@ -1,5 +1,5 @@
 /**
- * `callsign/react`: the SDK in React 18 and newer. Hooks give the SDK's state as values that are replaced when they change.
+ * `@callsign/sdk/react`: the SDK in React 18 and newer. Hooks give the SDK's state as values that are replaced when they change.
  * Contacts and devices, which the SDK does not keep, are read from the server, once for all components that show them.
  */
 

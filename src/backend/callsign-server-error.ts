@@ -1,4 +1,4 @@
-/** The one error that `callsign/server` throws. */
+/** The one error that `@callsign/sdk/server` throws. */
 
 /** Codes of failures on this side; all other codes are the server's (docs/server-api.md). */
 export type LocalErrorCode =

@@ -1,5 +1,5 @@
 /**
- * `callsign/server`: a company's own backend speaks to its Callsign server, takes its webhooks, and learns who a user is
+ * `@callsign/sdk/server`: a company's own backend speaks to its Callsign server, takes its webhooks, and learns who a user is
  * (docs/your-users.md). Runs in Node 20 and newer, Deno, Bun and edge runtimes.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What `callsign/client` exports: the one file here that only gathers, because it is the package's public surface. It
+ * What `@callsign/sdk/client` exports: the one file here that only gathers, because it is the package's public surface. It
  * runs in Node, browsers and React Native.
  */
 

@@ -1,4 +1,4 @@
-/** `callsign/app` as a browser loads it: bundled without anything of Node or of schemas, and run in pages of the server. */
+/** `@callsign/sdk/app` as a browser loads it: bundled without anything of Node or of schemas, and run in pages of the server. */
 
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'

@@ -1,4 +1,4 @@
-/** Whole apps of `callsign/app` with the real server: people sign in, become contacts and call each other. */
+/** Whole apps of `@callsign/sdk/app` with the real server: people sign in, become contacts and call each other. */
 
 import t from 'tap'
 import { Callsign, memoryStorage } from '../../src/app/app.ts'

@@ -1,4 +1,4 @@
-/** Contacts of `callsign/app` with a server that names another person than a link does. */
+/** Contacts of `@callsign/sdk/app` with a server that names another person than a link does. */
 
 import { join } from 'node:path'
 import t from 'tap'

@@ -11,6 +11,7 @@ import t from 'tap'
 import { sentCode } from '../../src/app/development.ts'
 import { addAuthenticator, openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
+import { PACKAGE } from '../support/package-name.ts'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -35,7 +36,7 @@ t.test('two people call each other with the app', { skip: skipWithoutChromium },
   const made = await runProgram(process.execPath, [CALLSIGN, 'new', app, '--server', server.http])
   t.equal(made.code, 0, made.stderr)
   t.equal(JSON.parse(readFileSync(join(app, 'package.json'), 'utf8')).name, 'my-app')
-  const sdk = join(app, 'node_modules', 'callsign')
+  const sdk = join(app, 'node_modules', PACKAGE)
   mkdirSync(sdk, { recursive: true })
   await runProgram('tar', ['xzf', join(app, 'callsign-sdk.tgz'), '-C', sdk, '--strip-components=1'])
   symlinkSync(join(PROJECT_ROOT, 'node_modules', '@noble'), join(app, 'node_modules', '@noble'))

@@ -7,18 +7,19 @@ import { promisify } from 'node:util'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import t, { type Test } from 'tap'
+import { PACKAGE } from '../support/package-name.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
 const PACKER = join(PROJECT_ROOT, 'dist/scripts/support/pack-sdk.js')
 const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc')
 const HOOKS = ['useCall', 'useCalls', 'useCallsign', 'useContacts', 'useDevices']
-const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from 'callsign/app'
-import { developmentPins } from 'callsign/app/development'
-import { type CallMedia, joinMedia } from 'callsign/app/media'
-import { handleCallPushes } from 'callsign/app/service-worker'
-import { subscribeToWebPush, type WebPushState } from 'callsign/app/web-push'
-import { LogClient, type LookupOutcome } from 'callsign/client'
+const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from '@callsign/sdk/app'
+import { developmentPins } from '@callsign/sdk/app/development'
+import { type CallMedia, joinMedia } from '@callsign/sdk/app/media'
+import { handleCallPushes } from '@callsign/sdk/app/service-worker'
+import { subscribeToWebPush, type WebPushState } from '@callsign/sdk/app/web-push'
+import { LogClient, type LookupOutcome } from '@callsign/sdk/client'
 export const keyOf = (outcome: LookupOutcome) => (outcome.kind === 'verified' ? outcome.publicKey : undefined)
 export const client: (url: string) => LogClient = url => new LogClient({ url, vkey: '', vrfPublicKey: '' })
 export async function ring(server: string): Promise<Call> {
@@ -33,7 +34,7 @@ export async function subscribe(me: Callsign): Promise<WebPushState> {
   return subscribeToWebPush(me, await navigator.serviceWorker.ready)
 }
 export function attach(me: Callsign, call: Call): CallMedia {
-  const newWorker = () => new Worker(new URL('callsign/app/media-worker'), { type: 'module' })
+  const newWorker = () => new Worker(new URL('@callsign/sdk/app/media-worker'), { type: 'module' })
   const media = joinMedia(call, { codec: 'h264', relay: () => me.relay(), newWorker })
   media.on('participant', ({ userId, camera }) => new MediaStream(camera ? [camera.track] : []).id + userId)
   return media
@@ -45,7 +46,7 @@ async function newApp(t: Test) {
   const app = t.testdir()
   const { stdout } = await run(process.execPath, [PACKER, app])
   const tarball = stdout.trim()
-  const folder = join(app, 'node_modules', 'callsign')
+  const folder = join(app, 'node_modules', PACKAGE)
   mkdirSync(folder, { recursive: true })
   await run('tar', ['xzf', tarball, '-C', folder, '--strip-components=1'])
   mkdirSync(join(app, 'node_modules', '@types'))
@@ -61,10 +62,10 @@ t.test('the packed SDK has types and runs, with the packages that it names and n
   t.same(readdirSync(folder).sort(), ['LICENSE', 'README.md', 'dist', 'package.json', 'src'])
 
   const program = `
-    import { Callsign } from 'callsign/app'
-    import { joinMedia } from 'callsign/app/media'
-    import { LogClient } from 'callsign/client'
-    import * as hooks from 'callsign/react'
+    import { Callsign } from '@callsign/sdk/app'
+    import { joinMedia } from '@callsign/sdk/app/media'
+    import { LogClient } from '@callsign/sdk/client'
+    import * as hooks from '@callsign/sdk/react'
     console.log(Callsign.name, LogClient.name, joinMedia.name, ...Object.keys(hooks))`
   writeFileSync(join(app, 'program.mjs'), program)
   for (const conditions of [[], ['--conditions=browser']]) {

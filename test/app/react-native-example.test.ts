@@ -10,18 +10,19 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import t from 'tap'
+import { PACKAGE } from '../support/package-name.ts'
 import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
 const EXAMPLE = join(PROJECT_ROOT, 'examples/react-native')
 const { dependencies, devDependencies } = JSON.parse(readFileSync(join(EXAMPLE, 'package.json'), 'utf8'))
-const MISSING = Object.keys(dependencies).filter(name => name !== 'react' && name !== 'callsign')
+const MISSING = Object.keys(dependencies).filter(name => name !== 'react' && name !== PACKAGE)
 
 t.test('the example for phones fits the packed SDK', long(), async t => {
   const app = t.testdir()
   cpSync(EXAMPLE, app, { recursive: true })
-  const sdk = join(app, 'node_modules', 'callsign')
+  const sdk = join(app, 'node_modules', PACKAGE)
   mkdirSync(sdk, { recursive: true })
   mkdirSync(join(app, 'node_modules', '@types'))
   const packer = join(PROJECT_ROOT, 'dist/scripts/support/pack-sdk.js')

@@ -1,4 +1,4 @@
-/** `callsign/react`: the component of docs/sdk.md in pages of Chromium, under StrictMode, with the real server. */
+/** `@callsign/sdk/react`: the component of docs/sdk.md in pages of Chromium, under StrictMode, with the real server. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,8 +25,8 @@ let peopleSoFar = 0
 const PAGE = `
 import { StrictMode, startTransition, useLayoutEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { Callsign, indexedDbStorage } from 'callsign/app'
-import { useCalls, useCallsign, useContacts } from 'callsign/react'
+import { Callsign, indexedDbStorage } from '@callsign/sdk/app'
+import { useCalls, useCallsign, useContacts } from '@callsign/sdk/react'
 import { App } from './App'
 
 async function start({ pins, address, code, displayName }) {
@@ -85,7 +85,10 @@ async function bundled(folder: string): Promise<string> {
     globalName: 'page',
     jsx: 'automatic',
     define: { 'process.env.NODE_ENV': '"development"' },
-    alias: { 'callsign/app': builtProgram('src/app/app'), 'callsign/react': builtProgram('src/app/react') },
+    alias: {
+      '@callsign/sdk/app': builtProgram('src/app/app'),
+      '@callsign/sdk/react': builtProgram('src/app/react'),
+    },
     nodePaths: [join(PROJECT_ROOT, 'node_modules')],
     write: false,
     logLevel: 'silent',

@@ -1,4 +1,4 @@
-/** Sentences of `callsign/app`: what an app shows its user for an error, in three languages. */
+/** Sentences of `@callsign/sdk/app`: what an app shows its user for an error, in three languages. */
 
 import t from 'tap'
 import { CallsignError } from '../../src/app/callsign-error.ts'

@@ -1,4 +1,4 @@
-/** The types of `callsign/app` and `callsign/server`, and the names of ids, are those that the server documents. */
+/** The types of `@callsign/sdk/app` and `@callsign/sdk/server`, and the names of ids, are those that the server documents. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

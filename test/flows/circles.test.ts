@@ -1,4 +1,4 @@
-/** A backend says who may call whom, and an operator ends calls: with apps of `callsign/app` on a running server, with fronts, too. */
+/** A backend says who may call whom, and an operator ends calls: with apps of `@callsign/sdk/app` on a running server, with fronts, too. */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

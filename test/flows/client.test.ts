@@ -1,7 +1,7 @@
 /** The client module against running servers: the documented example, a log that grows, and logs that cheat. */
 
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LogClient, MemoryStore } from '../../src/client/client.ts'
 import {
@@ -11,6 +11,7 @@ import {
   registerUsers,
   startLog,
 } from '../support/live-log.ts'
+import { PACKAGE } from '../support/package-name.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
@@ -42,7 +43,8 @@ t.test('the example of the documentation works as pasted', async t => {
   )!
   const folder = t.testdir({ node_modules: {}, data: { try: {} } })
   const log = await startLog(t, join(folder, 'data/dev'))
-  symlinkSync(PROJECT_ROOT, join(folder, 'node_modules/callsign'))
+  mkdirSync(join(folder, 'node_modules', dirname(PACKAGE)))
+  symlinkSync(PROJECT_ROOT, join(folder, 'node_modules', PACKAGE))
   writeFileSync(join(folder, 'example.mjs'), example!)
   writeFileSync(join(folder, 'data/try/meta.json'), await (await fetch(`${log.http}/app/api/meta`)).text())
   const register = [startedProgram('scripts/register'), '--user', '1', '--device', '1', '--address', log.grpc]

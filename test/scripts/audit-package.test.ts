@@ -5,10 +5,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { formatVerifierKey } from '../../src/log/note.ts'
 import { registerUsers, startLog } from '../support/live-log.ts'
+import { PACKAGE } from '../support/package-name.ts'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { entriesOf, logFilesOf, SIGNER, serveFiles } from '../support/served-log.ts'
 
 const INSTALLED_BYTES_MAX = 1_000_000
+
+/** All packages of the project have one. */
+const SCOPE = PACKAGE.split('/')[0]!
 
 t.test('the packed auditor is small, needs no other package, and audits a server', async t => {
   const folder = t.testdir({ packed: {}, data: {}, 'package.json': '{"private":true}' })
@@ -31,8 +35,9 @@ t.test('the packed auditor is small, needs no other package, and audits a server
   const modules = join(folder, 'node_modules')
   t.strictSame(
     readdirSync(modules).filter(name => !name.startsWith('.')),
-    ['callsign-audit'],
+    [SCOPE],
   )
+  t.strictSame(readdirSync(join(modules, SCOPE)), ['audit'])
   const files = readdirSync(modules, { recursive: true, encoding: 'utf8' }).map(name => join(modules, name))
   const bytes = files
     .map(file => lstatSync(file))
@@ -46,7 +51,7 @@ t.test('the packed auditor is small, needs no other package, and audits a server
     'no native module',
   )
   const { dependencies, scripts } = JSON.parse(
-    readFileSync(join(modules, 'callsign-audit/package.json'), 'utf8'),
+    readFileSync(join(modules, SCOPE, 'audit/package.json'), 'utf8'),
   )
   t.strictSame([dependencies, scripts], [undefined, undefined])
 

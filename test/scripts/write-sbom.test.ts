@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { PACKAGE } from '../support/package-name.ts'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
@@ -21,7 +22,7 @@ t.test('each package of a server is listed with its version and hash, none of th
   t.equal(written.code, 0, written.stderr)
   const text = readFileSync(path, 'utf8')
   const document = JSON.parse(text)
-  t.match(document, { bomFormat: 'CycloneDX', metadata: { component: { name: 'callsign' } } })
+  t.match(document, { bomFormat: 'CycloneDX', metadata: { component: { name: PACKAGE } } })
   const components: readonly Component[] = document.components
   const listed = new Map(components.map(({ name, version }) => [name, version]))
   const project = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'))

@@ -1,4 +1,4 @@
-/** Connections of `callsign/app`, and what they tell their app. */
+/** Connections of `@callsign/sdk/app`, and what they tell their app. */
 
 import WebSocket from 'ws'
 import {

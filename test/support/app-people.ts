@@ -1,4 +1,4 @@
-/** People with apps of `callsign/app`, whose server can lie to one of them. */
+/** People with apps of `@callsign/sdk/app`, whose server can lie to one of them. */
 
 import { KeyExchange } from '../../src/app/calls/key-exchange.ts'
 import { type KeyEvent, KeyLog, type OnReset } from '../../src/app/devices/key-log.ts'

@@ -1,4 +1,4 @@
-/** Apps of `callsign/app` on a running server: sessions of people with a fixed code. */
+/** Apps of `@callsign/sdk/app` on a running server: sessions of people with a fixed code. */
 
 import { type Platform, Server, type ServerOptions } from '../../src/app/session/server.ts'
 import { Session } from '../../src/app/session/session.ts'

@@ -1,5 +1,5 @@
 /**
- * The table of caches that are late or lie and servers that lie, between an honest or a dishonest log and `callsign/client`:
+ * The table of caches that are late or lie and servers that lie, between an honest or a dishonest log and `@callsign/sdk/client`:
  * stories that other implementations are held to (`ToldStory`). JSON lines:
  *
  *     node dist/test/support/cache-stories.js > test/vectors/client-caches.jsonl

@@ -1,5 +1,5 @@
 /**
- * Lies of a log's server and how `callsign/client` finds each out, as stories that other implementations are held to
+ * Lies of a log's server and how `@callsign/sdk/client` finds each out, as stories that other implementations are held to
  * (`ToldStory`): those of test/client/forgeries.test.ts and contact-devices.test.ts that an app can meet. JSON lines:
  *
  *     node dist/test/support/lying-stories.js > test/vectors/client-lies.jsonl

@@ -1,4 +1,4 @@
-/** Tabs of one browser in a room of a real Janus, each with `callsign/app/media` and a pretended camera and microphone. */
+/** Tabs of one browser in a room of a real Janus, each with `@callsign/sdk/app/media` and a pretended camera and microphone. */
 
 import { createHmac, randomInt } from 'node:crypto'
 import { once } from 'node:events'

@@ -8,7 +8,7 @@ import { App } from './app.ts'
 import type { AppSession } from './app-sessions.ts'
 import { fromUtf8 } from './bytes.ts'
 
-/** Has a code sent for the session, and enters the one that `read` finds. An app of `callsign/app` signs that. */
+/** Has a code sent for the session, and enters the one that `read` finds. An app of `@callsign/sdk/app` signs that. */
 export async function proveByCode(
   who: App | Pick<AppSession, 'session' | 'storage'>,
   read: () => string | Promise<string>,

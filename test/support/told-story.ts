@@ -1,5 +1,5 @@
 /**
- * One app's story with its log: each step has the request, every exchange, and the result of `callsign/client`, with
+ * One app's story with its log: each step has the request, every exchange, and the result of `@callsign/sdk/client`, with
  * its memory afterwards.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * Makes a corpus of cases with the verdict of `callsign/client` on each, for implementations in other languages: JSON lines.
+ * Makes a corpus of cases with the verdict of `@callsign/sdk/client` on each, for implementations in other languages: JSON lines.
  *
  *     node dist/test/support/verdict-corpus.js > corpus.jsonl
  *

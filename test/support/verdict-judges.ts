@@ -1,4 +1,4 @@
-/** The verdict of `callsign/client` on a case of the corpus, in one text that another implementation can give too. */
+/** The verdict of `@callsign/sdk/client` on a case of the corpus, in one text that another implementation can give too. */
 import {
   compareCheckpoints,
   comparisonCode,

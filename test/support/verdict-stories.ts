@@ -1,5 +1,5 @@
 /**
- * Stories of an app and its log, with every exchange and what `callsign/client` made of it: an implementation that is given
+ * Stories of an app and its log, with every exchange and what `@callsign/sdk/client` made of it: an implementation that is given
  * the same answers asks the same questions, remembers the same, and comes to the same outcomes. JSON lines, one per story.
  *
  *     node dist/test/support/verdict-stories.js > stories.jsonl

@@ -1,4 +1,4 @@
-/** People with an app of `callsign/app` on a running server. */
+/** People with an app of `@callsign/sdk/app` on a running server. */
 
 import type { Test } from 'tap'
 import { WebSocket } from 'ws'

@@ -1,4 +1,4 @@
-/** A call by way of the server's gateway, which can't open what it carries: `callsign/app/media` does the work. */
+/** A call by way of the server's gateway, which can't open what it carries: `@callsign/sdk/app/media` does the work. */
 
 import type { Call, Callsign } from '../../src/app/app.ts'
 import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'

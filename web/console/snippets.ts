@@ -22,7 +22,7 @@ function typescript({ server, vkey, vrfPublicKey }: Target): string {
   return `import { Client } from '@stomp/stompjs'
 
 const SERVER = ${quoted(server)}
-/** For LogClient of callsign/client. An app has those of its production server built in. */
+/** For LogClient of @callsign/sdk/client. An app has those of its production server built in. */
 export const LOG = {
   vkey: ${quoted(vkey)},
   vrfPublicKey: ${quoted(vrfPublicKey)},

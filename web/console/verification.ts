@@ -1,5 +1,5 @@
 /**
- * Checks the log as an app would, step by step, with `callsign/client`: the checkpoint's signature, that the tree has
+ * Checks the log as an app would, step by step, with `@callsign/sdk/client`: the checkpoint's signature, that the tree has
  * only grown since the checkpoint this page remembers, that an entry is in it, and the owner of its key. Everything
  * that the server says is verified but for the keys, because a page of the server has nothing better.
  */

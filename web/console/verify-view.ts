@@ -42,7 +42,7 @@ function rememberedLine(page: Page): TemplateResult {
   const remembered =
     verify.remembered ?? (server === undefined ? undefined : rememberedCheckpoint(server.log.vkey))
   if (remembered === undefined) {
-    return html`<p class="soft">In this browser, with <code>callsign/client</code>: signature, growth, an entry's way to
+    return html`<p class="soft">In this browser, with <code>@callsign/sdk/client</code>: signature, growth, an entry's way to
       the root, and whose key it is.</p>`
   }
   const forget = () =>

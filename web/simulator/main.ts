@@ -1,6 +1,6 @@
 /**
  * The page of the simulator's people, in a browser without a window: each person in a call sends silence and, where it is a
- * video call, a mark that moves. Encryption and gateway are those of `callsign/app/media`; calls and keys come from the simulator.
+ * video call, a mark that moves. Encryption and gateway are those of `@callsign/sdk/app/media`; calls and keys come from the simulator.
  */
 
 import type { CallEvents } from '../../src/app/app.ts'

@@ -1,4 +1,4 @@
-import { CallsignServer } from 'callsign/server'
+import { CallsignServer } from '@callsign/sdk/server'
 
 export const callsignUrl = process.env.SERVER_URL ?? 'http://127.0.0.1:8080'
 

@@ -1,8 +1,8 @@
 /** Sign-in, people, and the call with the fingerprint of its key. There is no sound or picture yet. */
 
-import { type Call, CallsignError, hasCode, type Question } from 'callsign/app'
-import type { CallView } from 'callsign/react'
-import { useCalls, useCallsign, useContacts, useDevices } from 'callsign/react'
+import { type Call, CallsignError, hasCode, type Question } from '@callsign/sdk/app'
+import type { CallView } from '@callsign/sdk/react'
+import { useCalls, useCallsign, useContacts, useDevices } from '@callsign/sdk/react'
 import { useEffect, useState } from 'react'
 import { Alert, Button, SafeAreaView, ScrollView, Share, Text, TextInput } from 'react-native'
 import { me } from './me.ts'

@@ -1,6 +1,6 @@
 /** Session and keys in the keychain of iOS, and on Android encrypted by a key of the Keystore. */
 
-import type { AppStorage } from 'callsign/app'
+import type { AppStorage } from '@callsign/sdk/app'
 import {
   ACCESSIBLE,
   getGenericPassword,

@@ -1,6 +1,6 @@
 /** The user on this phone. */
 
-import { Callsign } from 'callsign/app'
+import { Callsign } from '@callsign/sdk/app'
 import { keychainStorage } from './keychain-storage.ts'
 import { pins, server } from './pins.ts'
 

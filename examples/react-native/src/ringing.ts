@@ -1,5 +1,6 @@
 /** Calls on the system's own screens: CallKit on iOS, ConnectionService on Android; and the pushes that start them. */
 
+import { type Call, type CallEnding, callUuid } from '@callsign/sdk/app'
 import {
   getMessaging,
   getToken,
@@ -7,7 +8,6 @@ import {
   onTokenRefresh,
   setBackgroundMessageHandler,
 } from '@react-native-firebase/messaging'
-import { type Call, type CallEnding, callUuid } from 'callsign/app'
 import { Platform } from 'react-native'
 import CallKeep, { CONSTANTS } from 'react-native-callkeep'
 import VoipPush from 'react-native-voip-push-notification'

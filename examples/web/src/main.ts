@@ -10,13 +10,13 @@ import {
   type Opened,
   type ProofNeeded,
   type Question,
-} from 'callsign/app'
+} from '@callsign/sdk/app'
 import {
   renewWebPush,
   subscribeToWebPush,
   unsubscribeFromWebPush,
   type WebPushState,
-} from 'callsign/app/web-push'
+} from '@callsign/sdk/app/web-push'
 import { showMedia } from './media.ts'
 import { pins, server } from './pins.ts'
 import { button, form, item, section, text } from './view.ts'

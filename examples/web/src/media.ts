@@ -1,7 +1,7 @@
 /** Sound and picture of a call: a tile for each person, and for oneself. */
 
-import type { Call, Callsign } from 'callsign/app'
-import { joinMedia } from 'callsign/app/media'
+import type { Call, Callsign } from '@callsign/sdk/app'
+import { joinMedia } from '@callsign/sdk/app/media'
 
 const tiles = document.querySelector('#tiles')!
 

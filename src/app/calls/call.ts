@@ -126,7 +126,7 @@ export interface Call {
   readonly isHost: boolean
   /** The media gateway's room. */
   readonly roomId: number | undefined
-  /** For `joinMedia` of callsign/app/media. */
+  /** For `joinMedia` of @callsign/sdk/app/media. */
   readonly media: CallGateway | undefined
   /** When the first callee joined, by the server's clock. */
   readonly startedAtMs: number | undefined

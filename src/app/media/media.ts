@@ -1,4 +1,4 @@
-/** The exports of `callsign/app/media`. */
+/** The exports of `@callsign/sdk/app/media`. */
 
 export {
   CallMedia,

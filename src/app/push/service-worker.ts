@@ -1,5 +1,5 @@
 /**
- * `callsign/app/service-worker`: for the service worker of a web app. It shows pushes while no page is open, an
+ * `@callsign/sdk/app/service-worker`: for the service worker of a web app. It shows pushes while no page is open, an
  * incoming call above all, and a click opens the page. It has no session and asks the server nothing.
  */
 
@@ -10,7 +10,7 @@ export interface ShownPushes {
   readonly icon?: string
 }
 
-/** To an open page, where `callsign/app/web-push` listens: a ring is shown, or its button to decline was clicked. */
+/** To an open page, where `@callsign/sdk/app/web-push` listens: a ring is shown, or its button to decline was clicked. */
 export interface WorkerMessage {
   readonly kind: 'callsign-shown' | 'callsign-decline'
   readonly callId: string

@@ -1,6 +1,6 @@
 /**
- * `callsign/app/web-push`: has a browser ring while no page of the app is open. The browser asks the person first;
- * a service worker with `callsign/app/service-worker` shows the pushes.
+ * `@callsign/sdk/app/web-push`: has a browser ring while no page of the app is open. The browser asks the person first;
+ * a service worker with `@callsign/sdk/app/service-worker` shows the pushes.
  */
 
 import { Recent } from '../../recent.ts'

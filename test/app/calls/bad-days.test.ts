@@ -1,4 +1,4 @@
-/** `callsign/app` with the real server on bad days: restarts, wrong clocks, full storage, lies, late pushes. */
+/** `@callsign/sdk/app` with the real server on bad days: restarts, wrong clocks, full storage, lies, late pushes. */
 
 import t, { type Test } from 'tap'
 import { type AppStorage, type KeyEvent, memoryStorage } from '../../../src/app/app.ts'

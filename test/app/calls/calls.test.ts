@@ -1,4 +1,4 @@
-/** Calls of `callsign/app` with the real server: every way that they ring, are joined, left, renewed and come to an end. */
+/** Calls of `@callsign/sdk/app` with the real server: every way that they ring, are joined, left, renewed and come to an end. */
 
 import t from 'tap'
 import type { Call } from '../../../src/app/app.ts'

@@ -1,4 +1,4 @@
-/** Two apps of `callsign/app` that call each other at the same instant. */
+/** Two apps of `@callsign/sdk/app` that call each other at the same instant. */
 
 import t from 'tap'
 import type { Call } from '../../../src/app/app.ts'

@@ -1,5 +1,5 @@
 /**
- * Events that come to an app of `callsign/app` while a request of its own is under way, with real sockets: what its shell adds to
+ * Events that come to an app of `@callsign/sdk/app` while a request of its own is under way, with real sockets: what its shell adds to
  * the stories of `device-call-stories.test.ts`.
  */
 

@@ -1,4 +1,4 @@
-/** Connections of `callsign/app` with servers that the tests write: they break the protocol, fall silent, lose events. */
+/** Connections of `@callsign/sdk/app` with servers that the tests write: they break the protocol, fall silent, lose events. */
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** Connections of `callsign/app` with the real server: events, cuts, restarts, and all ways in which one is ended. */
+/** Connections of `@callsign/sdk/app` with the real server: events, cuts, restarts, and all ways in which one is ended. */
 
 import t, { type Test } from 'tap'
 import { openConnection, register } from '../../support/app-connections.ts'

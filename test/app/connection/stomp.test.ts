@@ -1,4 +1,4 @@
-/** The codec of `callsign/app` against the server's own, with random frames. */
+/** The codec of `@callsign/sdk/app` against the server's own, with random frames. */
 
 import fc from 'fast-check'
 import t from 'tap'

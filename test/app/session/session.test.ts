@@ -1,4 +1,4 @@
-/** Sessions of `callsign/app` with the real server: sign-in, tokens, restarts of either side, and how a session ends. */
+/** Sessions of `@callsign/sdk/app` with the real server: sign-in, tokens, restarts of either side, and how a session ends. */
 
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'

@@ -1,5 +1,5 @@
 /**
- * Proofs that `callsign/app` asks for: one question for several refused operations, each way to prove, and how the operations go on
+ * Proofs that `@callsign/sdk/app` asks for: one question for several refused operations, each way to prove, and how the operations go on
  * or end.
  */
 

@@ -1,4 +1,4 @@
-/** Storages of `callsign/app`: they keep values whole, in order, and for their owner alone. */
+/** Storages of `@callsign/sdk/app`: they keep values whole, in order, and for their owner alone. */
 
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /** Your API, which knows the user by the token of `me.tokenFor`. */
 
-import { verifyToken } from 'callsign/server'
+import { verifyToken } from '@callsign/sdk/server'
 import { callsignUrl } from '../../lib/callsign.js'
 
 export async function GET(request) {

@@ -1,6 +1,6 @@
 /** Takes events. The signature covers the body as it came, so it is read as text. */
 
-import { verifyWebhook } from 'callsign/server'
+import { verifyWebhook } from '@callsign/sdk/server'
 
 export async function POST(request) {
   try {

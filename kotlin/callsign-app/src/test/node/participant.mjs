@@ -1,8 +1,8 @@
-// One user of `callsign/app`, told by lines of JSON what to do. Each line has an `id`, an `act` and its `args`; each answer the
+// One user of `@callsign/sdk/app`, told by lines of JSON what to do. Each line has an `id`, an `act` and its `args`; each answer the
 // same `id`, and a `value` or an `error`.
 import { createInterface } from 'node:readline'
-import { Callsign, memoryStorage } from 'callsign/app'
-import { developmentPins, sentCode } from 'callsign/app/development'
+import { Callsign, memoryStorage } from '@callsign/sdk/app'
+import { developmentPins, sentCode } from '@callsign/sdk/app/development'
 import { WebSocket } from 'ws'
 
 const server = process.env.CALLSIGN_URL

@@ -7,7 +7,7 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /**
- * A failure with a stable [code], as `callsign/app` has them: of the server, or of this side ([LocalCode]). `message` is for
+ * A failure with a stable [code], as `@callsign/sdk/app` has them: of the server, or of this side ([LocalCode]). `message` is for
  * developers, [sentence] for the user. [status] is the HTTP
  * status of a refusal. [members] are those of the server's problem document (RFC 9457), such as `attemptsLeft` or `retryIn`.
  */

@@ -5,7 +5,7 @@ import java.security.MessageDigest
 import java.security.SecureRandom
 import java.util.BitSet
 
-/** Why a frame was not opened. [wireName] is the name that `callsign/app` has. */
+/** Why a frame was not opened. [wireName] is the name that `@callsign/sdk/app` has. */
 public enum class FrameFailure(public val wireName: String) {
     /** It was sealed with the key of an epoch that is not held here. */
     NO_KEY("no-key"),

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.extension.RegisterExtension
 
-/** Calls between this package and `callsign/app` on the built server; skipped where it is not built. */
+/** Calls between this package and `@callsign/sdk/app` on the built server; skipped where it is not built. */
 @Timeout(120)
 class CallsTest {
     private val url get() = server.url

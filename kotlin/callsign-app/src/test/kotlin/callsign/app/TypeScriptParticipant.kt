@@ -1,4 +1,4 @@
-/** A user of `callsign/app`, as a program of Node: see src/test/node/participant.mjs. */
+/** A user of `@callsign/sdk/app`, as a program of Node: see src/test/node/participant.mjs. */
 package callsign.app
 
 import java.io.File

@@ -4,7 +4,7 @@
  */
 package callsign.verify
 
-/** A check, by the name that `callsign/client` gives it too. */
+/** A check, by the name that `@callsign/sdk/client` gives it too. */
 public enum class Check(public val wireName: String) {
     /** An answer or its proof text is not of its form. */
     PROOF("proof"),

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.TestFactory
 
-/** The calls of a device by the stories that `callsign/app` plays too. */
+/** The calls of a device by the stories that `@callsign/sdk/app` plays too. */
 class DeviceCallStoriesTest {
     private val stories = readStories()
 
