@@ -43,7 +43,7 @@ export class ServerLink {
     this.#fetch = options.fetch ?? fetch
   }
 
-  /** The reply of an operation, each of which may be sent again. Rejects with `CallsignServerError`. */
+  /** The reply of an operation, which is repeated where no answer comes: all of them may be. Rejects with `CallsignServerError`. */
   async ask<Name extends OperationName>(name: Name, sent: Sent = {}): Promise<Operations[Name]['reply']> {
     const answer = await this.#answered(this.#requestOf(name, sent))
     if (answer.status === 204) return undefined as Operations[Name]['reply']
