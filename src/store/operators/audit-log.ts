@@ -28,7 +28,7 @@ export class AuditLog {
     this.#expiries = expiries
     this.#keptMs = keptMs
     expiries.define(EXPIRY.audit, (change, key) =>
-      key.length === OVERDUE.length ? this.#endOverdue(change) : this.#onDue(change, key),
+      OVERDUE.equals(key) ? this.#endOverdue(change) : this.#onDue(change, key),
     )
   }
 
@@ -91,7 +91,7 @@ function countOf(key: Uint8Array): number {
 }
 
 const BEHIND_ALL = Buffer.alloc(13, 0xff)
-/** Key of the ending for rows past a shortened setting; no row's key is as short. */
-const OVERDUE = Uint8Array.of(0)
+/** Key of the ending for rows past a shortened setting: as long as a row's, and no row's. */
+const OVERDUE = Buffer.alloc(12)
 /** Rows ended in one change: a few milliseconds. */
 const ENDED_AT_ONCE = 500

@@ -57,7 +57,7 @@ export class ReportStore {
     this.#words = new Sealed(deps.secrets, deps.randomBytes, 'report')
     this.#keptMs = keptMs
     deps.expiries.define(EXPIRY.report, (change, key) =>
-      key.length === OVERDUE.length ? this.#endOverdue(change) : this.#onDue(change, key),
+      OVERDUE.equals(key) ? this.#endOverdue(change) : this.#onDue(change, key),
     )
   }
 
@@ -213,7 +213,7 @@ function keysBehind(prefix: Uint8Array, { limit, after }: ListRange, isOldestFir
 }
 
 const CLOSED = ['resolved', 'dismissed'] as const
-/** Key of the ending for reports past a shortened setting; no report's key is as short. */
-const OVERDUE = Uint8Array.of(0)
+/** Key of the ending for reports past a shortened setting: as long as a report's, and no report's. */
+const OVERDUE = Buffer.alloc(8)
 /** Reports ended in one change: a few milliseconds. */
 const ENDED_AT_ONCE = 500

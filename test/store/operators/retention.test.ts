@@ -1,6 +1,7 @@
 /** How long reports and audit rows are kept, also where the setting changes. */
 
 import t, { type Test } from 'tap'
+import { checkRows } from '../../../src/check/rows/row-check.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
@@ -103,6 +104,8 @@ t.test('a shorter setting ends all older rows by the next sweep', async t => {
   await after.sweep(nowMs)
   t.same(after.rows(), [22, 22, 44, 21], 'their endings say the old time')
   await after.applySettings(nowMs)
+  const ofEndings = checkRows(after.database).told.filter(({ table }) => table === 'expiries')
+  t.same(ofEndings, [], '`fsck` knows the endings')
   await after.sweep(nowMs)
   t.same(after.rows(), [2, 2, 4, 1])
   t.ok(after.database.view(view => after.reports.read(view, waiting)))
