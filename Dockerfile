@@ -24,6 +24,7 @@ COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist/src dist/src
 COPY --from=build /build/dist/actors dist/actors
 COPY --from=build /build/dist/scripts dist/scripts
+COPY --from=build /build/dist/web dist/web
 COPY --from=build /build/dist/node_modules dist/node_modules
 COPY package.json LICENSE ./
 COPY proto proto

@@ -10,7 +10,7 @@ import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { messageOf } from '../../src/errors.ts'
 import { DEVELOPMENT_KEYS_FILE } from '../../src/server/development/development-keys.ts'
 import { readKeys } from '../../src/server/open-log.ts'
-import { readConfig } from '../../src/server/settings/config.ts'
+import { type Config, ConfigError, readConfig } from '../../src/server/settings/config.ts'
 import { CommandError, type Flags, optional, UsageError } from './command.ts'
 
 /** Flags of every command that asks the server. */
@@ -28,9 +28,9 @@ export type AskServer = (
   body?: object,
 ) => Promise<Readonly<Record<string, unknown>>>
 
-/** Throws `ConfigError` for settings that the server would not start with. */
+/** Throws `CommandError` for settings that the server would not start with. */
 export function askServer(flags: Flags): AskServer {
-  const config = readConfig(process.env, { dev: flags.dev === true, config: optional(flags, 'config') })
+  const config = configOf(flags)
   if (config.isDevelopment && !existsSync(join(config.dataFolder, DEVELOPMENT_KEYS_FILE)))
     throw new CommandError(`no development server has run in ${config.dataFolder}: start it first`)
   const { operatorCommand } = deriveSecrets(readKeys(config).secret)
@@ -62,6 +62,15 @@ export function askServer(flags: Flags): AskServer {
       )
     })
     return membersOf(answer.status, await answer.text(), url)
+  }
+}
+
+function configOf(flags: Flags): Config {
+  try {
+    return readConfig(process.env, { dev: flags.dev === true, config: optional(flags, 'config') })
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    throw new CommandError(`${error.message}\nName the server's settings by --config FILE, or say --dev.`)
   }
 }
 

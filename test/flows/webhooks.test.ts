@@ -122,3 +122,10 @@ t.test('an endpoint made, tried, rotated and deleted by commands', async t => {
   t.match(await run('delete', '--id', id), { code: 2, stderr: /WEBHOOK_NOT_FOUND/ })
   t.match(await run('dance'), { code: 2, stderr: /there is no dance/ })
 })
+
+t.test('without the settings of the server the command says how to name them, in sentences', async t => {
+  const { code, stderr } = await runScript('webhook', ['list'])
+  t.equal(code, 2)
+  t.match(stderr, /CALLSIGN_SECRET is missing[^]*by --config FILE, or say --dev\.\n$/)
+  t.notMatch(stderr, /^ +at /m, 'no stack')
+})

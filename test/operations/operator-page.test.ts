@@ -1,9 +1,12 @@
 /** The operators' page as it was built: all that it loads is there, and nothing of the development surface is. */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { operatorPageRoutes } from '../../src/operations/operator-page.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import { loadsOf } from '../support/page-loads.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const LOG = { vkey: 'a<b>"c&', vrfPublicKey: 'key' }
 
@@ -45,6 +48,20 @@ t.test('nothing of the development surface is served beside it', async t => {
     [],
   )
   t.ok(paths.length > 40, `${paths.length} paths`)
+})
+
+t.test('the image has all of its files', async t => {
+  const image = readFileSync(join(PROJECT_ROOT, 'Dockerfile'), 'utf8')
+  const copied = [...image.matchAll(/^COPY --from=build \S+ (dist\/\S+)$/gm)].map(
+    ([, folder]) => `${folder}/`,
+  )
+  const files = operatorPageRoutes(LOG)
+    .filter(({ path }) => path !== '/operator')
+    .map(({ path }) => path.replace('/operator/modules/', 'dist/'))
+  t.same(
+    files.filter(file => !copied.some(folder => file.startsWith(folder))),
+    [],
+  )
 })
 
 t.test('it asks its own server alone, and runs its own scripts alone', async t => {

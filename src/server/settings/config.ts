@@ -421,5 +421,6 @@ const STEP_UP_OFF = {
 }
 const NOBODY_SIGNS_IN = {
   event: 'nobody-can-sign-in',
-  advice: 'set CALLSIGN_SMTP_URL, CALLSIGN_SMS_URL, CALLSIGN_OIDC_PROVIDERS or CALLSIGN_APPLE_CLIENT_IDS',
+  advice:
+    'set CALLSIGN_SMTP_URL, CALLSIGN_SMS_URL, CALLSIGN_OIDC_PROVIDERS or CALLSIGN_APPLE_CLIENT_IDS, unless your backend signs its users in by the server API',
 }
