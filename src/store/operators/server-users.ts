@@ -118,8 +118,9 @@ export class ServerUsers {
     const newExternalId = said.externalId ?? externalId ?? ''
     this.#assertFree(view, userId, newExternalId)
     const newContactData = this.#contactDataAfter(view, userId, contactData, said)
+    // A setting of the user's own, once they sign in by themselves.
     const settings =
-      isReachableByAll === undefined
+      isReachableByAll === undefined || before.isMadeByServer === undefined
         ? kept.settings
         : { ...kept.settings, callsFromContactsOnly: !isReachableByAll }
     return {
