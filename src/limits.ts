@@ -18,7 +18,7 @@ export const ANSWER_STREAMS_MAX = 128
 export const ANSWER_PART_BYTES_MAX = 64 * 1024
 /** From a stream's beginning to its end: ten megabytes at 150 kilobits per second. A client that reads nothing for ten seconds is cut off before. */
 export const ANSWER_STREAM_MS_MAX = 10 * 60_000
-/** A path, before it is taken apart: the longest of ours has two names of 256 octets, each of which takes three characters. */
+/** A path, before it is taken apart: the longest of ours has two names of 256 octets, three characters for each octet. */
 export const PATH_CHARS_MAX = 2_048
 /** A lookup of the most targets, each 88 base64 characters with its JSON around it, has 7 kB. */
 export const LOOKUP_TARGETS_MAX = 64

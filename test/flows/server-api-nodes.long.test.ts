@@ -1,6 +1,6 @@
 /**
  * The server API of two nodes on one PostgreSQL, as one server to the operator's backend: also when the writer is killed in the
- * middle of an import that a front of the other node passes on. Every line that was answered is there, and so is each event.
+ * middle of an import that a front of the other node passes on. Every answered line is there, and every event of it comes.
  */
 
 import t, { type Test } from 'tap'
@@ -135,7 +135,7 @@ t.test(
       'sent again, it changes nothing',
     )
 
-    // The node that was killed may have sent events without writing their outcome.
+    // The killed writer may have sent an event without writing its outcome.
     const eventOf = new Map<string, string>()
     let read = 0
     await until(async () => {

@@ -63,8 +63,8 @@ t.test('the receiver of the page takes an event, and nothing else', async t => {
   const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
   const file = join(t.testdir(), 'receiver.mjs')
   writeFileSync(file, program)
-  process.env.CALLSIGN_WEBHOOK_SECRET = WEBHOOK_SECRET
-  t.teardown(() => delete process.env.CALLSIGN_WEBHOOK_SECRET)
+  process.env.WEBHOOK_SECRET = WEBHOOK_SECRET
+  t.teardown(() => delete process.env.WEBHOOK_SECRET)
   const { eventOf } = (await import(file)) as { eventOf: (headers: object, body: string) => unknown }
   const receiver = await startReceiver(t)
   const body = '{"type":"webhook.test"}'

@@ -1,6 +1,6 @@
 /**
  * Answers that are made part by part, by who has asked for them. A process makes few at once (`ANSWER_STREAMS_MAX`), and a client
- * that reads slowly keeps one for minutes: nobody may have them all.
+ * that reads slowly keeps one for minutes, so no asker may have them all.
  */
 
 import { SignalError } from '../../errors.ts'
@@ -13,7 +13,7 @@ export class LongAnswers {
     this.#max = max
   }
 
-  /** The parts, none of which is made yet, and which count until they end or are let go. Throws `OVERLOADED`. */
+  /** The parts, none made yet. They count until they end or are let go. Throws `OVERLOADED`. */
   counted(asker: string, parts: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     const made = parts[Symbol.asyncIterator]()
     const open = this.#open.get(asker) ?? 0
