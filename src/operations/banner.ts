@@ -47,7 +47,7 @@ export function formatBanner(facts: BannerFacts): string {
     `  API            ${column(`${http}/docs`)}and what is told by STOMP: /docs/events`,
     `  registration   ${column(grpc)}gRPC kt.v1.KTService/Register`,
     `  operators      ${column(`${admin}/metrics`)}also /healthz, /readyz`,
-    `  server API     ${column(`${serverApi}/server/openapi.json`)}for your backend`,
+    `  server API     ${column(`${serverApi}/server/openapi.json`)}for your backend; /operator`,
     ...(facts.mediaUrl === undefined
       ? []
       : [`  media          ${column(facts.mediaUrl)}Janus, for encrypted group calls`]),

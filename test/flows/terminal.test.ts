@@ -63,7 +63,7 @@ t.test('in production a terminal gets one readable ready line', { skip }, async 
   const { shows, text } = startOnTerminal(t, '', environment)
   await shows(/^ {2}\d\d:\d\d:\d\d warning: log-head-file-unset/m)
   await shows(
-    /^callsign: ready\. Public: http:\S+, gRPC: \S+, operators: http:\S+, log: kt\.example\.org\/log$/m,
+    /^callsign: ready\. Public: http:\S+, gRPC: \S+, operators: http:\S+, server API: http:\S+, log: kt\.example\.org\/log$/m,
   )
   t.notMatch(text(), /^\{/m)
 })
