@@ -126,6 +126,6 @@ t.test('an endpoint made, tried, rotated and deleted by commands', async t => {
 t.test('without the settings of the server the command says how to name them, in sentences', async t => {
   const { code, stderr } = await runScript('webhook', ['list'])
   t.equal(code, 2)
-  t.match(stderr, /CALLSIGN_SECRET is missing[^]*by --config FILE, or say --dev\.\n$/)
+  t.match(stderr, /CALLSIGN_SECRET is missing[\s\S]*by --config FILE, or say --dev\.\n$/)
   t.notMatch(stderr, /^ +at /m, 'no stack')
 })
