@@ -39,12 +39,12 @@ export class SchemaCheck<Schema extends TSchema> {
   #refusal(validator: Validator, value: unknown): SignalError {
     // The validator stops at the eighth fault.
     const [, faults] = validator.Errors(value)
-    return validationFailed(fieldErrorsOf(faults), this.#name)
+    return validationFailed(fieldErrorsOf(faults, this.schema), this.#name)
   }
 }
 
 /** Each member that is missing has an error of its own; a value that is none of a few has one that names them. */
-function fieldErrorsOf(faults: Faults): FieldError[] {
+function fieldErrorsOf(faults: Faults, schema: TSchema): FieldError[] {
   const constants = faults.filter(fault => fault.keyword === 'const')
   return faults.flatMap(fault => {
     const { instancePath: pointer, keyword, message } = fault
@@ -56,9 +56,20 @@ function fieldErrorsOf(faults: Faults): FieldError[] {
     if (choice.length === 0) return [{ pointer, code: codeOf(keyword), detail: message }]
     // It stands once for all of them, and for the fault that none of them fits.
     if (fault !== choice[0]) return []
-    const allowed = choice.map(({ params }) => JSON.stringify(params.allowedValue)).join(', ')
-    return [{ pointer, code: 'ENUM', detail: `must be one of ${allowed}` }]
+    const allowed = choicesAt(schema, fault.schemaPath) ?? choice.map(({ params }) => params.allowedValue)
+    const texts = allowed.map(value => JSON.stringify(value)).join(', ')
+    return [{ pointer, code: 'ENUM', detail: `must be one of ${texts}` }]
   })
+}
+
+/** All constants of the union that has the one at this path: of more than eight, the faults lack some. */
+function choicesAt(schema: TSchema, path: string): readonly unknown[] | undefined {
+  const steps = path.split('/').slice(1, -1)
+  const union = steps.reduce<unknown>(
+    (at, step) => (at as Record<string, unknown> | undefined)?.[step],
+    schema,
+  )
+  return Array.isArray(union) ? union.flatMap(({ const: value }) => value ?? []) : undefined
 }
 
 /** `MAX_LENGTH` of `maxLength`; a form that the schema itself can't say is a FORMAT. */

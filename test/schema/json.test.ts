@@ -313,6 +313,21 @@ t.test('each missing member is named, and a value that is none of a few has one 
   t.same(missing, ['/kind REQUIRED', '/name REQUIRED', '/inner REQUIRED'])
 })
 
+t.test('a value that is none of many is told all of them', async t => {
+  const names = Array.from({ length: 15 }, (_, at) => `kind ${at}`)
+  const Body = Type.Object({ kinds: Type.Array(Type.Union(names.map(name => Type.Literal(name)))) })
+  const reader = new BodyReader(Body)
+  const errors = [
+    {
+      pointer: '/kinds/1',
+      code: 'ENUM',
+      detail: `must be one of ${names.map(name => `"${name}"`).join(', ')}`,
+    },
+  ]
+  const read = () => reader.read(fromUtf8('{"kinds":["kind 3","kind x"]}'), 'application/json')
+  t.throws(read, { code: 'VALIDATION_FAILED', errors })
+})
+
 t.test('null is absence where a member is optional, and a fault where it is not', async t => {
   const Inner = Type.Object({ token: Type.Optional(Type.String()), kind: Type.String() })
   const reader = new BodyReader(

@@ -143,7 +143,9 @@ export function endpointName(endpointId: bigint): string {
 /** The endpoint of that name; undefined for any other text. */
 export function parseEndpointName(name: string): bigint | undefined {
   if (name === 'settings') return OF_SETTINGS
-  return /^wh_[0-9a-f]{12}$/.test(name) ? BigInt(`0x${name.slice(3)}`) : undefined
+  if (!/^wh_[0-9a-f]{12}$/.test(name)) return undefined
+  const endpointId = BigInt(`0x${name.slice(3)}`)
+  return endpointId === OF_SETTINGS ? undefined : endpointId
 }
 
 /** The id of the endpoint that the settings name. */

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { USERS } from '../../../src/store/accounts/account-tables.ts'
 import { idsKey } from '../../../src/store/engine/keys.ts'
+import { endpointName, parseEndpointName } from '../../../src/store/operators/webhook-endpoints.ts'
 import { WebhookQueue } from '../../../src/store/operators/webhook-queue.ts'
 import { LIFETIME_MS } from '../../../src/store/operators/webhook-store.ts'
 import { callMissed, openWebhooks, userCreated } from '../../support/webhooks.ts'
@@ -296,4 +297,10 @@ t.test('with another secret of the server, events are unreadable and endpoints h
   const queue = new WebhookQueue(database, webhooks, endpointId)
   t.match(queue.endpoint(), { url: 'http://127.0.0.1:9/', secrets: [] })
   t.match(queue.take(NOW_MS, 1), [{ seq: 1, webhook: undefined }])
+})
+
+t.test('the endpoint of the settings has one name', async t => {
+  t.equal(parseEndpointName(endpointName(0n)), 0n)
+  t.equal(parseEndpointName('wh_000000000000'), undefined)
+  t.equal(parseEndpointName(endpointName(17n)), 17n)
 })
