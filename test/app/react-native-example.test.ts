@@ -64,7 +64,7 @@ t.test('the example for phones fits the packed SDK', long(), async t => {
 })
 
 t.test('the example names exact versions', async t => {
-  const { callsign, ...versions } = { ...dependencies, ...devDependencies }
-  t.equal(callsign, 'file:callsign-sdk.tgz')
+  const { [PACKAGE]: sdk, ...versions } = { ...dependencies, ...devDependencies }
+  t.equal(sdk, 'file:callsign-sdk.tgz')
   for (const [name, version] of Object.entries(versions)) t.match(version, /^\d+\.\d+\.\d+$/, name)
 })
