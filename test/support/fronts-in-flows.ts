@@ -81,7 +81,6 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'disk-full': STORE,
   'docs-pages': PAGE,
   doctor: 'looks at settings, machine and services',
-  export: 'its second story has two fronts',
   'file-modes': STORE,
   'first-call': 'the programs of pages make the calls of call-story',
   'foreign-files': STORE,
