@@ -282,12 +282,15 @@ export class NodeLoad {
     await this.acknowledged(1)
   }
 
-  /** All entries, once the node shows every registration. */
+  /** All entries, once the node shows every registration, and has had time for what other nodes have shown. */
   async #entriesAt(server: RunningServer): Promise<Uint8Array[]> {
     const sizeMin = Math.max(0, ...this.#registered.map(({ index }) => index + 1))
+    const shownMax = Math.max(0, ...[...this.#checkpoints.values()].map(({ treeSize }) => treeSize))
+    let looks = 0
     const { treeSize } = await eventually(async () => {
       const shown = await checkpointAt(server)
-      if (shown.treeSize < sizeMin) throw new Error('the copy lags')
+      const lags = shown.treeSize < sizeMin || (shown.treeSize < shownMax && ++looks < LOOKS_MAX)
+      if (lags) throw new Error('the copy lags')
       this.#checkpoints.set(`${shown.treeSize} ${Buffer.from(shown.rootHash).toString('hex')}`, shown)
       return shown
     })
@@ -300,6 +303,9 @@ export class NodeLoad {
     return entries
   }
 }
+
+/** After these a checkpoint that the node does not reach is lost. */
+const LOOKS_MAX = 500
 
 /** Checkpoints that the tree of these entries never had. */
 function forksOf(entries: readonly Uint8Array[], checkpoints: readonly Checkpoint[]): string[] {
