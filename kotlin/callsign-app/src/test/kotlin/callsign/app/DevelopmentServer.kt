@@ -19,8 +19,7 @@ class DevelopmentServer(
     clockAheadMs: Long = 0,
 ) : AutoCloseable {
     private val process: Process = ProcessBuilder("node", program.path, "--dev").apply {
-        // The server refuses settings that it does not know, such as those of these tests.
-        environment().keys.retainAll(setOf("PATH", "HOME"))
+        withoutForeignSettings()
         environment() += mapOf(
             "CALLSIGN_DATA_DIR" to dataFolder.path,
             "CALLSIGN_HTTP_PORT" to "0",
@@ -50,7 +49,7 @@ class DevelopmentServer(
     fun newServerKey(vararg scopes: String): String {
         val script = File(root, "dist/scripts/server-key.js").path
         val arguments = listOf("create", "--dev", "--url", serverApi, "--name", "test", "--scopes", scopes.joinToString(","))
-        val command = ProcessBuilder(listOf("node", script) + arguments)
+        val command = ProcessBuilder(listOf("node", script) + arguments).withoutForeignSettings()
         command.environment()["CALLSIGN_DATA_DIR"] = dataFolder.path
         val printed = command.start().inputStream.bufferedReader().readText().trim()
         check(printed.startsWith("csk_")) { "no key: $printed" }
@@ -84,6 +83,9 @@ class DevelopmentServer(
         private val root = generateSequence(File("").absoluteFile, File::getParentFile)
             .first { File(it, "test/vectors").isDirectory }
         private val program = File(root, "dist/src/main.js")
+
+        /** The server and its commands refuse settings that they do not know, such as those of these tests. */
+        private fun ProcessBuilder.withoutForeignSettings() = apply { environment().keys.retainAll(setOf("PATH", "HOME")) }
 
         /** After `npm ci` and a build. */
         val isBuilt: Boolean get() = program.exists() && File(root, "node_modules").isDirectory
