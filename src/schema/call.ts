@@ -6,6 +6,7 @@ import type { CallHistoryRow } from '../domain/calls/call-history.ts'
 
 import type { ParticipantView, PersonName, ShownCaller } from '../domain/calls/call-notice.ts'
 import type { CallMedia, CallRecord } from '../domain/calls/call-view.ts'
+import type { CallId } from '../domain/ids.ts'
 import { Alias } from './contact.ts'
 import type { Written } from './json.ts'
 
@@ -102,6 +103,12 @@ export const CallParticipant = Type.Object({
         'What that device sends at the media gateway, the newest first: any other feed belongs to an unknown sender',
     }),
   ),
+  identity: Type.Optional(
+    Type.String({
+      maxLength: 22,
+      description: 'That device at LiveKit, while it is in the call: any other identity is an unknown sender',
+    }),
+  ),
 })
 
 /** Where media goes: the room is the clients' business, or one at a gateway that the server makes. */
@@ -124,9 +131,14 @@ export const CallMediaView = Type.Object({
   ),
   token: Type.Optional(
     Type.String({
-      description: 'Of `livekit` alone: for `connect`, good for this device and room, up to an hour',
+      description:
+        'Of `livekit` alone: for `connect`, good for this device and room, up to an hour; likewise',
     }),
   ),
+  keySize: Type.Optional({
+    ...Type.Union([Type.Literal(128), Type.Literal(256)]),
+    description: 'Of `livekit` alone: bits of the keys of frames, alike for all devices; likewise',
+  }),
 })
 
 /** Of a call, in its record and in each of its events. */
@@ -227,6 +239,8 @@ export interface Admit {
   readonly kind: 'janus' | 'livekit'
   /** Undefined where the gateway is not in the settings any more. */
   readonly admissionOf: (entry: RoomEntry) => RoomAdmission | undefined
+  /** The device's name at a gateway where the server gives names. */
+  readonly identityOf?: (entry: Pick<RoomEntry, 'callId' | 'device'>) => string
 }
 
 export type RoomAdmission = JanusAdmission | LiveKitAdmission
@@ -241,6 +255,7 @@ interface JanusAdmission {
 interface LiveKitAdmission {
   readonly url: string
   readonly token: string
+  readonly keySize: 128 | 256
 }
 
 /** As `CallMediaView` has it. */
@@ -277,7 +292,7 @@ export function recordBody(record: CallRecord, admit: Admit | undefined) {
     keyEpoch: record.keyEpoch,
     keyRotationIn: record.keyRotationIn,
     maxParticipants: record.maxParticipants,
-    participants: record.participants.map(participantBody),
+    participants: record.participants.map(each => participantBody(each, record.callId, admit)),
     media: mediaBody(record.media, admit),
     isOnGoing: record.isOnGoing,
     invitation: record.invitation && invitationBody(record.invitation),
@@ -298,7 +313,11 @@ export function keySetBody({ epoch, members }: KeySet) {
 }
 
 /** A participant as `CallParticipant` has it. */
-export function participantBody(view: ParticipantView): Written<Static<typeof CallParticipant>> {
+export function participantBody(
+  view: ParticipantView,
+  callId: CallId,
+  admit: Admit | undefined,
+): Written<Static<typeof CallParticipant>> {
   return {
     userId: view.userId,
     displayName: view.displayName,
@@ -312,7 +331,17 @@ export function participantBody(view: ParticipantView): Written<Static<typeof Ca
     publicKeyHash: view.publicKeyHash,
     mediaName: view.mediaName,
     feedIds: view.feedIds,
+    identity: identityOf(view, callId, admit),
   }
+}
+
+function identityOf(
+  { state, userId, deviceId }: ParticipantView,
+  callId: CallId,
+  admit: Admit | undefined,
+): string | undefined {
+  if (admit?.identityOf === undefined || state !== 'joined' || deviceId === undefined) return undefined
+  return admit.identityOf({ callId, device: { userId, deviceId } })
 }
 
 /** A row as `HistoryPage` has it, with the peers as its user sees them. */

@@ -69,6 +69,7 @@ export class CallRooms {
         mediaRoom: deps.mediaRoom,
         newEventId: () => newEventId(randomBytes),
         idsAs,
+        admit: deps.admit,
         monotonicMs,
         decisions: metrics.callCommands,
         loweredPushes: metrics.loweredPushes,

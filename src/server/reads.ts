@@ -8,6 +8,7 @@ import { READS } from '../api/operations.ts'
 import { readRoutes } from '../api/table/operation-routes.ts'
 import type { RequestRates } from '../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import { LiveKitTokens } from '../media/livekit-tokens.ts'
 import { RoomTokens } from '../media/room-tokens.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import type { ReadStores } from './application-stores.ts'
@@ -57,7 +58,11 @@ export function openReads(serving: Serving): Reads {
 
 /** Admits devices to the gateways' rooms, alike in every process: tokens follow from the settings. */
 export function admitOf({ media }: Pick<ApplicationConfig, 'media'>): ApiDeps['admit'] {
-  if (media?.kind !== 'janus') return undefined
+  if (media === undefined) return undefined
+  if (media.kind === 'livekit') {
+    const { admit, identityOf } = new LiveKitTokens(media.livekit)
+    return { kind: 'livekit', admissionOf: admit, identityOf }
+  }
   const tokensOf = new Map(media.gateways.map(gateway => [gateway.name, new RoomTokens(gateway)]))
   return { kind: 'janus', admissionOf: entry => tokensOf.get(entry.gateway ?? '')?.admit(entry) }
 }

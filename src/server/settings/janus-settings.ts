@@ -3,6 +3,7 @@
 import type { JanusEventsSettings } from '../../media/janus-settings.ts'
 import type { JanusMediaSettings } from '../../media/media-settings.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
+import { isWebSocketUrl } from './setting-forms.ts'
 
 export function readJanusSettings(reader: EnvironmentReader): JanusMediaSettings | undefined {
   const adminUrl = reader.url('CALLSIGN_JANUS_ADMIN_URL')
@@ -46,8 +47,4 @@ function readEvents(reader: EnvironmentReader): JanusEventsSettings | undefined 
     return undefined
   }
   return { host, port, user, password }
-}
-
-function isWebSocketUrl(text: string): boolean {
-  return URL.canParse(text) && /^wss?:$/.test(new URL(text).protocol)
 }
