@@ -261,7 +261,10 @@ window.RTCRtpScriptTransform = function (worker, options) {
 // As a member who changed the client has it: frames go as they are.
 const PLAIN = \`
   onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)
-  onmessage = ({ data }) => data.kind === 'counts' && postMessage({ kind: 'counts', tracks: new Map() })\`
+  onmessage = ({ data }) => {
+    if (data.kind === 'call') postMessage({ kind: 'ready' })
+    if (data.kind === 'counts') postMessage({ kind: 'counts', tracks: new Map() })
+  }\`
 window.start = async ({ isPlain, side = 40, ...options }, fps, keyByte) => {
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)

@@ -11,17 +11,13 @@ import { GatewayMedia, type GatewayMediaOptions, type MediaEvents, type MediaSta
 import type { MediaParticipant } from './media-participants.ts'
 import type { MediaStatistics } from './media-statistics.ts'
 import type { StreamName } from './publisher.ts'
-
-/** The answer to `me.relay()`. */
-interface Relay {
-  readonly turnUsername: string
-  readonly turnPassword: string
-  readonly uris: readonly string[]
-  readonly stunUrl?: string
-}
+import { keepRelay, type Relay } from './relay.ts'
 
 export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | 'iceServers'> {
-  /** `() => me.relay()`, where the operator has a relay: asked before each time it joins. */
+  /**
+   * `() => me.relay()`: asked before each time it joins. Where that fails, it joins with the credentials that it has while they last.
+   * Without any it joins without a relay, after an `error`, unless that is `TURN_NOT_CONFIGURED`: the operator has no relay.
+   */
   readonly relay?: () => Promise<Relay>
   /** False: not opened at the start. Else the device with this id, or the browser's choice. */
   readonly microphone?: boolean | string
@@ -68,7 +64,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
     super()
     this.#call = call
-    const iceServers = relay && { iceServers: () => serversOf(relay) }
+    const iceServers = relay && { iceServers: keepRelay(relay, error => this.emit('error', error)) }
     this.#gateway = new GatewayMedia({ ...options, callId: call.callId, ...iceServers })
     for (const name of GATEWAY_EVENTS) this.#gateway.on(name, event => this.emit(name, event))
     this.#stops = [
@@ -122,6 +118,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   /** Sends a track of the app's, which stays the app's to stop, or nothing without one. */
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
+    if (name === 'microphone' && track !== undefined && this.#isMuted) track.enabled = false
     await this.#gateway.send(name, track)
   }
 
@@ -133,7 +130,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     await this.send(name, undefined)
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone. */
   async mute(isMuted: boolean): Promise<void> {
     this.#isMuted = isMuted
     this.emit('own', undefined)
@@ -209,7 +206,6 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     if (this.#hasLeft) return track.stop()
     this.#own.get(name)?.stop()
     this.#own.set(name, track)
-    if (name === 'microphone') track.enabled = !this.#isMuted
     // It was pulled out, or the browser's own button ended it.
     track.onended = () => void this.close(name)
     this.emit('own', undefined)
@@ -230,17 +226,6 @@ async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
 /** Seconds since 1970, before the first comma of a token. */
 function endOf(media: MediaCall['media']): number {
   return Number.parseInt(media?.pluginToken ?? '0', 10)
-}
-
-/** None where the operator has none. */
-async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
-  try {
-    const { turnUsername: username, turnPassword: credential, uris, stunUrl } = await relay()
-    const stun = stunUrl === undefined ? [] : [{ urls: stunUrl }]
-    return [{ urls: [...uris], username, credential }, ...stun]
-  } catch {
-    return []
-  }
 }
 
 const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'epochFull', 'kicked', 'error'] as const

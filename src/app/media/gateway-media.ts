@@ -10,18 +10,11 @@ import { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession, type PublisherData } from './janus-session.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
-import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
+import { type Coding, openPeer, Publisher, type StreamName, sendingTrack } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
-export interface GatewayMediaOptions {
+export interface GatewayMediaOptions extends Coding {
   readonly callId: string
-  /** The codec of this device's picture: VP8 unless given. */
-  readonly codec?: VideoCodec
-  /**
-   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
-   * most pictures are small.
-   */
-  readonly simulcast?: boolean
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
@@ -48,7 +41,7 @@ export interface MediaEvents {
   readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
-  /** An attempt has failed; the next one follows. */
+  /** An attempt has failed, and the next one follows; none does after `MEDIA_UNSUPPORTED`: the state is `closed`. */
   readonly error: CallsignError
 }
 
@@ -87,12 +80,18 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
-    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
-      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      const { undecryptable } = this.#participants
-      if (report.kind === 'decryptable') undecryptable.delete(report.track)
-      else undecryptable.set(report.track, report.reason)
-      this.#show()
+    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
+      onReport: report => {
+        if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
+        const { undecryptable } = this.#participants
+        if (report.kind === 'decryptable') undecryptable.delete(report.track)
+        else undecryptable.set(report.track, report.reason)
+        this.#show()
+      },
+      onFailed: error => {
+        this.#report(error)
+        this.#close()
+      },
     })
   }
 
@@ -139,6 +138,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
    * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    if (this.#frames.isOver) return
     const before = this.#admission
     this.#admission = admission
     const isThere = before?.url === admission.url && before.roomId === admission.roomId
@@ -159,14 +159,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     if (track === undefined) this.#tracks.delete(name)
     else this.#tracks.set(name, track)
-    await this.#stay?.publisher.replace(name, track)
+    await this.#stay?.publisher.replace(name)
     await this.#describe()
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone: not even silence, which would have a size. */
   async mute(isMuted: boolean): Promise<void> {
     const microphone = this.#tracks.get('microphone')
     if (microphone !== undefined) microphone.enabled = !isMuted
+    await this.#stay?.publisher.replace('microphone')
     await this.#describe()
   }
 
@@ -243,8 +244,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         onTracks: () => this.#show(),
         onError: again,
       })
-      const { codec = 'vp8', simulcast = false } = this.#options
-      const publisher = new Publisher(openOn(own), this.#tracks, codec, simulcast)
+      const publisher = new Publisher(openOn(own), this.#tracks, this.#options)
       const feeds = async () => {
         const { data } = await own.message({ request: 'listparticipants', room: roomId })
         const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== joined.data.id)
@@ -252,7 +252,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       }
       this.#stay = { session, publisher, subscriber, feeds, isLooking: false, looked: new Map() }
       this.#follow()
-      await publisher.publish()
+      await this.#frames.ready
+      if (!signal.aborted) await publisher.publish()
     } catch (error) {
       session.destroy()
       throw error
@@ -334,8 +335,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#stay !== stay) return
     for (const name of this.#tracks.keys()) {
       if (counts.get(sendingTrack(name))?.frames !== 0) continue
-      this.#mended++
-      stay.publisher.mend(name)
+      if (stay.publisher.mend(name)) this.#mended++
     }
     for (const [track, { packets }] of received) {
       const frames = counts.get(track)?.frames ?? 0

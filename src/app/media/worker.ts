@@ -23,6 +23,8 @@ export type WorkerRequest =
   | { readonly kind: 'counts' }
 
 export type WorkerReport =
+  /** It has the call. */
+  | { readonly kind: 'ready' }
   | { readonly kind: 'counts'; readonly tracks: ReadonlyMap<string, TrackCounts> }
   /** Many frames in a row were not opened; then one was, or the track has another sender. */
   | { readonly kind: 'undecryptable'; readonly track: string; readonly reason: FrameFailure }
@@ -77,7 +79,7 @@ scope.onmessage = ({ data: request }) => {
   switch (request.kind) {
     case 'call':
       cryptor = new FrameCryptor(request.callId)
-      return
+      return scope.postMessage({ kind: 'ready' })
     case 'set-key':
       cryptor?.setKey(request.epoch, request.key)
       // Else the picture stays frozen until the browser asks, after three seconds.
