@@ -7,11 +7,12 @@ import type { Call } from '../calls/call.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import type { FrameFailure } from './frame-cryptor.ts'
-import { GatewayMedia, type GatewayMediaOptions, type MediaEvents, type MediaState } from './gateway-media.ts'
+import { GatewayMedia, type MediaEvents, type MediaState } from './gateway-media.ts'
 import type { MediaParticipant } from './media-participants.ts'
 import type { MediaStatistics } from './media-statistics.ts'
 import type { StreamName } from './publisher.ts'
 import { keepRelay, type Relay } from './relay.ts'
+import type { GatewayMediaOptions } from './room-stay.ts'
 
 export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | 'iceServers'> {
   /**
