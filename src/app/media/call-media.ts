@@ -3,7 +3,7 @@
  * come, and leaves with the call.
  */
 
-import type { Call } from '../calls/call.ts'
+import type { Call, CallMember } from '../calls/call.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import type { FrameFailure } from './frame-cryptor.ts'
@@ -13,6 +13,7 @@ import type { MediaStatistics } from './media-statistics.ts'
 import type { StreamName } from './publisher.ts'
 import { keepRelay, type Relay } from './relay.ts'
 import type { GatewayMediaOptions } from './room-stay.ts'
+import { SeenEpochs } from './seen-epochs.ts'
 
 export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | 'iceServers'> {
   /**
@@ -33,12 +34,13 @@ export interface CallMediaEvents extends MediaEvents {
 
 /** A call as far as its media needs it. */
 export interface MediaCall
-  extends Partial<Pick<Call, 'isHost' | 'renewKey'>>,
+  extends Partial<Pick<Call, 'isHost' | 'renewKey' | 'useKey'>>,
     Pick<
       Call,
       'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
     > {
-  readonly participants: readonly Pick<Call['participants'][number], 'userId' | 'feedIds'>[]
+  readonly participants: readonly Pick<CallMember, 'userId' | 'feedIds' | 'state'>[]
+  readonly self?: Pick<CallMember, 'userId'> | undefined
 }
 
 /**
@@ -56,6 +58,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #held = new Map<number, string>()
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
+  readonly #seen = new SeenEpochs()
   #isMuted = false
   /** The room and the end of the tokens that the gateway was last given. */
   #roomId: number | undefined
@@ -74,6 +77,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       call.on('media', () => this.#enter()),
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
+    this.#gateway.on('epoch', ({ feed, epoch }) => this.#onEpoch(feed, epoch))
     this.on('participant', ({ userId, undecryptable }) => this.#askForKey(userId, undecryptable))
     // No further sender is opened with this key. Should it fail, the call says so.
     this.on('epochFull', () => this.#call.isHost && this.#call.renewKey?.().catch(() => {}))
@@ -173,6 +177,14 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     for (const epoch of this.#held.keys()) if (!keys.some(one => one.epoch === epoch)) this.#drop(epoch)
     const isOtherRoom = this.#call.roomId !== this.#roomId
     if (this.state === 'off' || isOtherRoom || endOf(this.#call.media) > this.#endS) this.#enter()
+  }
+
+  /** A new key is used once each other device in the call was seen to have it; else the call has it wait. */
+  #onEpoch(feed: string, epoch: number): void {
+    this.#seen.note(feed, epoch)
+    const { sendingKey, participants, self } = this.#call
+    if (sendingKey === undefined || sendingKey.epoch >= epoch) return
+    if (this.#seen.haveAll(epoch, participants, self?.userId)) this.#call.useKey?.(epoch).catch(() => {})
   }
 
   #drop(epoch: number): void {

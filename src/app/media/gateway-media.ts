@@ -20,6 +20,8 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** Frames of the feed come with the key of this epoch: its device has it. */
+  readonly epoch: { readonly feed: string; readonly epoch: number }
   /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
   readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
@@ -54,6 +56,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
       onReport: report => {
         if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
+        if (report.kind === 'epoch') return this.#onEpoch(report)
         const { undecryptable } = this.#participants
         if (report.kind === 'decryptable') undecryptable.delete(report.track)
         else undecryptable.set(report.track, report.reason)
@@ -231,6 +234,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (gone !== undefined) present.delete(String(gone))
     this.#publishers = present
     this.#follow()
+  }
+
+  #onEpoch({ track, epoch }: { readonly track: string; readonly epoch: number }): void {
+    const feed = this.#stay?.subscriber.placeOf(track)?.feed
+    if (feed !== undefined) this.emit('epoch', { feed, epoch })
   }
 
   #follow(): void {
