@@ -20,11 +20,13 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** Frames of the feed come with the key of this epoch: its device has it. */
+  readonly epoch: { readonly feed: string; readonly epoch: number }
   /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
   readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
-  /** An attempt has failed; the next one follows. */
+  /** An attempt has failed, and the next one follows; none does after `MEDIA_UNSUPPORTED`: the state is `closed`. */
   readonly error: CallsignError
 }
 
@@ -51,12 +53,19 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
-    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
-      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      const { undecryptable } = this.#participants
-      if (report.kind === 'decryptable') undecryptable.delete(report.track)
-      else undecryptable.set(report.track, report.reason)
-      this.#show()
+    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
+      onReport: report => {
+        if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
+        if (report.kind === 'epoch') return this.#onEpoch(report)
+        const { undecryptable } = this.#participants
+        if (report.kind === 'decryptable') undecryptable.delete(report.track)
+        else undecryptable.set(report.track, report.reason)
+        this.#show()
+      },
+      onFailed: error => {
+        this.#report(error)
+        this.#close()
+      },
     })
   }
 
@@ -103,6 +112,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
    * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    if (this.#frames.isOver) return
     const before = this.#admission
     this.#admission = admission
     const isThere = before?.url === admission.url && before.roomId === admission.roomId
@@ -123,14 +133,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     if (track === undefined) this.#tracks.delete(name)
     else this.#tracks.set(name, track)
-    await this.#stay?.publisher.replace(name, track)
+    await this.#stay?.publisher.replace(name)
     await this.#describe()
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone: not even silence, which would have a size. */
   async mute(isMuted: boolean): Promise<void> {
     const microphone = this.#tracks.get('microphone')
     if (microphone !== undefined) microphone.enabled = !isMuted
+    await this.#stay?.publisher.replace('microphone')
     await this.#describe()
   }
 
@@ -197,7 +208,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (signal.aborted) return
     this.#stay = stay
     this.#follow()
-    await stay.publisher.publish()
+    await this.#frames.ready
+    if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
     this.#setState('connected')
     // A track may have come while the rest was published.
@@ -222,6 +234,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (gone !== undefined) present.delete(String(gone))
     this.#publishers = present
     this.#follow()
+  }
+
+  #onEpoch({ track, epoch }: { readonly track: string; readonly epoch: number }): void {
+    const feed = this.#stay?.subscriber.placeOf(track)?.feed
+    if (feed !== undefined) this.emit('epoch', { feed, epoch })
   }
 
   #follow(): void {

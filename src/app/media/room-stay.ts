@@ -2,18 +2,11 @@
 
 import type { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession } from './janus-session.ts'
-import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
+import { type Coding, openPeer, Publisher, type StreamName, sendingTrack } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
-export interface GatewayMediaOptions {
+export interface GatewayMediaOptions extends Coding {
   readonly callId: string
-  /** The codec of this device's picture: VP8 unless given. */
-  readonly codec?: VideoCodec
-  /**
-   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
-   * most pictures are small.
-   */
-  readonly simulcast?: boolean
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
@@ -79,13 +72,7 @@ export class RoomStay {
 
   /** Joins the room; publishes and receives nothing yet. The session ends with the signal. */
   static async open(host: StayHost, signal: AbortSignal): Promise<RoomStay> {
-    const {
-      callId,
-      codec = 'vp8',
-      simulcast = false,
-      iceServers = [],
-      iceTransportPolicy = 'all',
-    } = host.options
+    const { callId, iceServers = [], iceTransportPolicy = 'all' } = host.options
     const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
     signal.throwIfAborted()
     const configuration: RTCConfiguration = {
@@ -114,7 +101,7 @@ export class RoomStay {
         onTracks: host.onTracks,
         onError: host.onLost,
       })
-      const publisher = new Publisher(openOn(own), host.tracks, codec, simulcast)
+      const publisher = new Publisher(openOn(own), host.tracks, host.options)
       return new RoomStay(host, session, own, data.id, { publisher, subscriber })
     } catch (error) {
       session.destroy()
@@ -144,8 +131,7 @@ export class RoomStay {
     if (this.#isOver) return
     for (const name of tracks.keys()) {
       if (counts.get(sendingTrack(name))?.frames !== 0) continue
-      this.mended++
-      this.publisher.mend(name)
+      if (this.publisher.mend(name)) this.mended++
     }
     for (const [track, { packets }] of received) {
       const frames = counts.get(track)?.frames ?? 0
