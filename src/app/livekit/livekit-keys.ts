@@ -66,7 +66,7 @@ export function feedLiveKitKeys(call: LiveKitCall, set: (slot: LiveKitSlot) => v
     clearTimeout(timer)
     const waitMs = noteEpochs(comeAtMs, call)
     if (waitMs > 0) timer = setTimeout(follow, waitMs)
-    const slots = slotsOf(call, epoch => comeAtMs.has(epoch))
+    const slots = slotsOf(call, epoch => call.state !== 'ended' && comeAtMs.has(epoch))
     const over = [...held].filter(([place]) => !slots.has(place)).map(([, slot]) => overwritten(slot))
     const isNews = ([place, slot]: [string, LiveKitSlot]) => {
       const before = held.get(place)

@@ -22,7 +22,7 @@ export {
 
 /**
  * For `encryption` of `new Room`: every frame is sealed with the call's key, and no other is played. The worker is a new one of
- * `livekit-client/e2ee-worker`. Throws `MEDIA_UNSUPPORTED` unless keys have 256 bits, or 128 where server and app allow it.
+ * `livekit-client/e2ee-worker`, and ends with the call. Throws `MEDIA_UNSUPPORTED` unless keys have 256 bits, or 128 where server and app allow it.
  */
 export function liveKitEncryption(
   call: LiveKitCall,
@@ -40,6 +40,11 @@ export function liveKitEncryption(
   const keyProvider = new CallKeyProvider(keySize)
   feedLiveKitKeys(call, slot => keyProvider.take(slot))
   watchWorker(worker, keyProvider)
+  const stop = call.on('changed', () => {
+    if (call.state !== 'ended') return
+    stop()
+    worker.terminate()
+  })
   return { keyProvider, worker }
 }
 
@@ -154,9 +159,12 @@ class CallKeyProvider extends BaseKeyProvider {
  * the clear. And a key that is there already is not derived once more for each track that comes: each takes 100,000 rounds.
  */
 function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
-  const post = worker.postMessage.bind(worker) as Post
+  const post = worker.postMessage.bind(worker) as (
+    message: WorkerMessage,
+    more?: Transferable[] | StructuredSerializeOptions,
+  ) => void
   const posted = new Map<string, CryptoKey | undefined>()
-  worker.postMessage = ((message, ...transfer) => {
+  worker.postMessage = (message: WorkerMessage, more?: Transferable[] | StructuredSerializeOptions) => {
     const { kind, data } = message
     if (kind === 'enable') data.enabled = true
     if (kind === 'setKey') {
@@ -166,11 +174,9 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
       posted.set(place, key)
       data.updateCurrentKeyIndex = keyProvider.isCurrent(participantIdentity, keyIndex)
     }
-    post(message, ...transfer)
-  }) as Post
+    post(message, more)
+  }
 }
-
-type Post = (message: WorkerMessage, ...transfer: Transferable[][]) => void
 
 /** As far as it is looked at. */
 interface WorkerMessage {
