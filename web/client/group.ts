@@ -2,6 +2,7 @@
 
 import type { Call, Callsign } from '../../src/app/app.ts'
 import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'
+import { newMediaWorker } from '../shared/media-worker.ts'
 import type { Carrier } from './carrier.ts'
 import type { MediaPeer } from './state.ts'
 
@@ -16,7 +17,8 @@ export class Group implements Carrier {
   /** Throws `MEDIA_UNSUPPORTED`. */
   constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
     this.#onPeers = onPeers
-    this.#media = joinMedia(call, { relay: () => me.relay(), microphone: false, camera: false })
+    const relay = () => me.relay()
+    this.#media = joinMedia(call, { relay, microphone: false, camera: false, newWorker: newMediaWorker })
     for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
     // The next attempt follows, and the tiles say that they connect.
     this.#media.on('error', () => {})

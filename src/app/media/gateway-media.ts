@@ -10,6 +10,7 @@ import { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession, type PublisherData } from './janus-session.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { newWorker } from './new-worker.ts'
 import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
@@ -25,7 +26,7 @@ export interface GatewayMediaOptions {
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
-  /** Makes the worker, where the app's packer does not find `worker.js` beside this module. */
+  /** Makes the worker of `@callsign/sdk/app/media-worker`, where the page's policy (CSP) allows none of a Blob URL. */
   readonly newWorker?: () => Worker
 }
 
@@ -383,10 +384,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
     this.emit('error', told)
   }
-}
-
-function newWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {
