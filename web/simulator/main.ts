@@ -6,7 +6,6 @@
 import type { CallEvents } from '../../src/app/app.ts'
 import { Emitter } from '../../src/app/emitter.ts'
 import { type CallMedia, joinMedia, type MediaCall } from '../../src/app/media/media.ts'
-import { newMediaWorker } from '../shared/media-worker.ts'
 import type { MediaReport, MediaRequest, SeenCall } from './messages.ts'
 import { Portrait } from './portrait.ts'
 
@@ -98,7 +97,7 @@ function onRequest(request: MediaRequest): void {
 
 function join(person: string, name: string, seen: SeenCall): void {
   const call = new FollowedCall(person, seen)
-  const media = joinMedia(call, { microphone: false, camera: false, newWorker: newMediaWorker })
+  const media = joinMedia(call, { microphone: false, camera: false })
   const portrait = seen.isVideo ? new Portrait(name) : undefined
   parts.set(person, { call, media, portrait })
   media.on('state', state => report({ kind: 'state', person, state }))
