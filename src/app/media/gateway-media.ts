@@ -10,6 +10,7 @@ import { FrameWorker } from './frame-worker.ts'
 import type { HandleEvent, PublisherData } from './janus-session.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { newWorker } from './new-worker.ts'
 import type { StreamName } from './publisher.ts'
 import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
 
@@ -298,10 +299,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
     this.emit('error', told)
   }
-}
-
-function newWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {
