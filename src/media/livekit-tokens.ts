@@ -12,22 +12,21 @@ import type { RoomEntry } from '../domain/calls/call.ts'
 import type { LiveKitSettings } from './livekit-settings.ts'
 
 export class LiveKitTokens {
-  readonly #settings: Omit<LiveKitSettings, 'apiUrl'>
+  readonly #url: string
   readonly #signer: LiveKitSigner
   readonly #nowMs: () => number
 
-  constructor(settings: Omit<LiveKitSettings, 'apiUrl'>, nowMs = () => Date.now()) {
-    this.#settings = settings
+  constructor(settings: Pick<LiveKitSettings, 'url' | 'apiKey' | 'apiSecret'>, nowMs = () => Date.now()) {
+    this.#url = settings.url
     this.#signer = new LiveKitSigner(settings)
     this.#nowMs = nowMs
   }
 
   /** Returns what a device needs to enter its room. */
   readonly admit = (entry: Pick<RoomEntry, 'callId' | 'roomId' | 'device'>) => {
-    const { url, keySize } = this.#settings
     const endS = (Math.floor(this.#nowMs() / 1000 / STEP_S) + 2) * STEP_S
     const video = { ...GRANTS, room: String(entry.roomId) }
-    return { url, token: this.#signer.token({ sub: this.identityOf(entry), exp: endS, video }), keySize }
+    return { url: this.#url, token: this.#signer.token({ sub: this.identityOf(entry), exp: endS, video }) }
   }
 
   /** The same in each room of the call, so that those who are in it know each other in the next one. */

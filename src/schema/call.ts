@@ -135,10 +135,12 @@ export const CallMediaView = Type.Object({
         'Of `livekit` alone: for `connect`, good for this device and room, up to an hour; likewise',
     }),
   ),
-  keySize: Type.Optional({
-    ...Type.Union([Type.Literal(128), Type.Literal(256)]),
-    description: 'Of `livekit` alone: bits of the keys of frames, alike for all devices; likewise',
-  }),
+  keySize: Type.Optional(
+    Type.Integer({
+      enum: [128, 256],
+      description: 'Of `livekit` alone: bits of the keys of frames, alike for all devices',
+    }),
+  ),
 })
 
 /** Of a call, in its record and in each of its events. */
@@ -239,6 +241,8 @@ export interface Admit {
   readonly kind: 'janus' | 'livekit'
   /** Undefined where the gateway is not in the settings any more. */
   readonly admissionOf: (entry: RoomEntry) => RoomAdmission | undefined
+  /** Bits of the keys of frames, where the operator chooses. */
+  readonly keySize?: 128 | 256
   /** The device's name at a gateway where the server gives names. */
   readonly identityOf?: (entry: Pick<RoomEntry, 'callId' | 'device'>) => string
 }
@@ -255,7 +259,6 @@ interface JanusAdmission {
 interface LiveKitAdmission {
   readonly url: string
   readonly token: string
-  readonly keySize: 128 | 256
 }
 
 /** As `CallMediaView` has it. */
@@ -264,11 +267,12 @@ export function mediaBody(
   admit: Admit | undefined,
 ): Written<Static<typeof CallMediaView>> {
   if (admit === undefined) return CLIENT_MEDIA
-  const { kind } = admit
-  if (!isReady) return { kind, state: 'pending' }
-  if (entry === undefined) return { kind, state: 'ready' }
+  const { kind, keySize } = admit
+  if (!isReady) return { kind, state: 'pending', keySize }
+  if (entry === undefined) return { kind, state: 'ready', keySize }
   const admission = admit.admissionOf(entry)
-  return admission === undefined ? { kind, state: 'pending' } : { kind, state: 'ready', ...admission }
+  if (admission === undefined) return { kind, state: 'pending', keySize }
+  return { kind, state: 'ready', keySize, ...admission }
 }
 
 /**

@@ -61,7 +61,7 @@ export function admitOf({ media }: Pick<ApplicationConfig, 'media'>): ApiDeps['a
   if (media === undefined) return undefined
   if (media.kind === 'livekit') {
     const { admit, identityOf } = new LiveKitTokens(media.livekit)
-    return { kind: 'livekit', admissionOf: admit, identityOf }
+    return { kind: 'livekit', keySize: media.livekit.keySize, admissionOf: admit, identityOf }
   }
   const tokensOf = new Map(media.gateways.map(gateway => [gateway.name, new RoomTokens(gateway)]))
   return { kind: 'janus', admissionOf: entry => tokensOf.get(entry.gateway ?? '')?.admit(entry) }
