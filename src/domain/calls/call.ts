@@ -216,7 +216,7 @@ export interface CallDeviceRef {
 /** A device's entry to the call's room at the media gateway. Its tokens follow from these members and the time. */
 export interface RoomEntry {
   readonly roomId: number
-  /** Undefined before the first admission. */
+  /** Undefined while no gateway lets devices in. */
   readonly gateway: string | undefined
   readonly device: CallDeviceRef
 }
