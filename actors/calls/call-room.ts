@@ -73,6 +73,8 @@ export interface CallRoomDeps extends CallRates {
   readonly admit?: Admit | undefined
   /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
   readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
+  /** The media gateway that such a room opens at, if it is up then. */
+  readonly gatewayFor?: ((callId: CallId) => string | undefined) | undefined
   /** Counts decisions once they are durable, by command. */
   readonly decisions?: { inc(labels: { readonly kind: CallCommand['kind'] }): void }
   /** Counts rings whose push Google lowered. */
@@ -200,7 +202,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       request: idempotent,
       reply: this.#deps.keptReply(
         command.kind,
-        this.#media ? asAdmitted(decision, command.by) : decision.reply,
+        this.#media ? asAdmitted(decision, command.by, this.#deps.gatewayFor) : decision.reply,
       ),
     }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, { kept })

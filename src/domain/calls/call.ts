@@ -217,7 +217,7 @@ export interface CallDeviceRef {
 export interface RoomEntry {
   readonly callId: CallId
   readonly roomId: number
-  /** Undefined before the first admission. */
+  /** Undefined while no gateway lets devices in. */
   readonly gateway: string | undefined
   readonly device: CallDeviceRef
 }
