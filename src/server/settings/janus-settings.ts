@@ -9,7 +9,7 @@ export function readJanusSettings(reader: EnvironmentReader): JanusMediaSettings
   const one = readOne(reader)
   const events = readEvents(reader)
   const login = readLogin(reader)
-  const file = reader.keyFile(FILE, 'path of a JSON file: {"gateways": [{"name", "adminUrl", …}]}')
+  const file = reader.keyFile(FILE, 'path of a JSON file')
   if (file !== undefined) return readSeveral(reader, file, { events, isAlone: one === undefined && !login })
   if (one === undefined) {
     if (events !== undefined || login !== undefined)
