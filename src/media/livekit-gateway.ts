@@ -141,7 +141,8 @@ function ignoreMissing(error: unknown): void {
 
 /** No room ends before its call: the longest has a day. */
 const ROOM_FORM = { empty_timeout: 90_000, departure_timeout: 90_000, max_participants: PARTICIPANTS_MAX }
-const LOOK_MS_MIN = 2_000
+/** Shorter than the time between two looks of the host, so that the next one is due. */
+const LOOK_MS_MIN = 1_500
 /** Less than a third of the time after which a silent device is lost. */
 const LOOK_MS_MAX = 20_000
 /** The rest waits for its next turn. */

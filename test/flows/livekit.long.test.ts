@@ -239,7 +239,7 @@ function partOf({ userId }: Phone, { participants }: Body): string | undefined {
 t.test('a device that LiveKit has is not lost without a socket', { skip: build.skip }, async t => {
   const folder = t.testdir({ data: {}, livekit: {} })
   const livekit = await startLiveKit(t, build, join(folder, 'livekit'))
-  const environment = { ...livekit.environment, ...fastClock(4), CALLSIGN_LIVEKIT_ALLOW_AES128: '1' }
+  const environment = { ...livekit.environment, ...fastClock(8), CALLSIGN_LIVEKIT_ALLOW_AES128: '1' }
   const server = await WireServer.start(t, { people: 3, dataFolder: join(folder, 'data'), environment })
   const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
   const { body: call } = await start(ann, [bob, cid])

@@ -117,7 +117,7 @@ t.test('a removed device is put out, and each time that it comes again', async t
   peopleIn().add(identityOf(bob))
   await looksIn(2)
   t.notOk(peopleIn().has(identityOf(bob)), 'and again')
-  t.same(await looksIn(80), [2, 4, 8, 16, 32, 52, 72], 'then less and less often')
+  t.same(await looksIn(80), [2, 4, 7, 13, 25, 45, 65], 'then less and less often')
   peopleIn().add(identityOf(bob))
   await looksIn(20)
   t.notOk(peopleIn().has(identityOf(bob)))
