@@ -68,8 +68,7 @@ export class LiveKitGateway implements MediaGateway {
     const opened = this.#rooms.get(roomId)
     if (opened !== undefined) {
       opened.entries.delete(identity)
-      opened.pauseMs = LOOK_MS_MIN
-      opened.lookAtMs = monotonicMs() + LOOK_MS_MIN
+      watchClosely(opened, monotonicMs())
     }
     await api.removeParticipant(String(roomId), identity).catch(ignoreMissing)
   }
@@ -89,7 +88,7 @@ export class LiveKitGateway implements MediaGateway {
     })
   }
 
-  /** Looks into the rooms whose turn it is. Rejects with the first failure once it has tried all. */
+  /** Looks into the rooms whose turn it is. Call this every two seconds. Rejects with the first failure once it has tried all. */
   async look(): Promise<void> {
     const nowMs = this.#deps.monotonicMs()
     const due = [...this.#rooms].filter(([, { lookAtMs }]) => lookAtMs <= nowMs).slice(0, LOOKED_AT_ONCE)
@@ -115,9 +114,7 @@ export class LiveKitGateway implements MediaGateway {
     room.present = identities.flatMap(identity => room.entries.get(identity) ?? [])
     const strangers = identities.filter(identity => !room.entries.has(identity))
     if (strangers.length === 0) return
-    // They may come again at once.
-    room.pauseMs = LOOK_MS_MIN
-    room.lookAtMs = monotonicMs() + LOOK_MS_MIN
+    watchClosely(room, monotonicMs())
     for (const identity of strangers) {
       if (room.entries.has(identity)) continue
       await api.removeParticipant(String(roomId), identity).catch(ignoreMissing)
@@ -128,6 +125,12 @@ export class LiveKitGateway implements MediaGateway {
   #letIn({ entries }: OpenRoom, added: readonly RoomEntry[]): void {
     for (const entry of added) entries.set(this.#deps.tokens.identityOf(entry), entry.device)
   }
+}
+
+/** Whoever is put out may come again at once. */
+function watchClosely(room: OpenRoom, nowMs: number): void {
+  room.lookAtMs = nowMs
+  room.pauseMs = LOOK_MS_MIN
 }
 
 /** Its text tells the sweep whose room it is. */
@@ -141,7 +144,7 @@ function ignoreMissing(error: unknown): void {
 
 /** No room ends before its call: the longest has a day. */
 const ROOM_FORM = { empty_timeout: 90_000, departure_timeout: 90_000, max_participants: PARTICIPANTS_MAX }
-/** Shorter than the time between two looks of the host, so that the next one is due. */
+/** Less than from one call of `look` to the next. */
 const LOOK_MS_MIN = 1_500
 /** Less than a third of the time after which a silent device is lost. */
 const LOOK_MS_MAX = 20_000

@@ -77,8 +77,9 @@ t.test('with LiveKit', { skip: build.skip }, async t => {
   const folder = t.testdir({ data: {}, livekit: {} })
   const livekit = await startLiveKit(t, build, join(folder, 'livekit'))
   for (const name of ['99', 'lobby']) await roomsAt(livekit).createRoom({ name })
-  const { environment } = livekit
-  const server = await WireServer.open(t, { people: 9, dataFolder: join(folder, 'data'), environment })
+  // Records come from fronts and from the writer, which make tokens alike.
+  const environment = { ...livekit.environment, CALLSIGN_FRONTS: '2' }
+  const server = await WireServer.start(t, { people: 3, dataFolder: join(folder, 'data'), environment })
   const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
 
   await t.test('rooms that no live call has are closed at the start, those of others stay', async () => {
