@@ -10,59 +10,66 @@ import { launchBrowser } from './browser.ts'
 import { runProgram, skipWithout } from './programs.ts'
 
 const IP = '/usr/sbin/ip'
+const TC = '/usr/sbin/tc'
 
 /** Why a test that needs networks of its own is skipped, or false. */
 export const skipWithoutNetworks: string | false =
-  (process.getuid?.() !== 0 && 'needs root, for networks of its own') || skipWithout([IP], 'iproute2')
+  (process.getuid?.() !== 0 && 'needs root, for networks of its own') || skipWithout([IP, TC], 'iproute2')
 
 export class CutNetwork {
   readonly #name: string
   readonly #address: string
+  /** The interface of either end, and what a program is run by there. */
+  readonly #ends: readonly { readonly link: string; readonly by: readonly string[] }[]
 
-  private constructor(name: string, address: string) {
-    this.#name = name
-    this.#address = address
+  private constructor(number: number) {
+    this.#name = `callsign${number}`
+    this.#address = `10.213.${number}.1`
+    this.#ends = [
+      { link: `cut${number}`, by: [] },
+      { link: `tuc${number}`, by: [IP, 'netns', 'exec', this.#name] },
+    ]
   }
 
   /** There until the end of the test. */
   static async open(t: Test): Promise<CutNetwork> {
     const number = randomInt(1, 255)
-    const [name, here, there] = [`callsign${number}`, `cut${number}`, `tuc${number}`]
-    const network = new CutNetwork(name, `10.213.${number}.1`)
-    t.teardown(() => ip('netns', 'delete', name))
-    await ip('netns', 'add', name)
-    await ip('link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name)
-    await ip('address', 'add', `${network.#address}/24`, 'dev', here)
-    await ip('-netns', name, 'address', 'add', `10.213.${number}.2/24`, 'dev', there)
-    await ip('-netns', name, 'link', 'set', 'lo', 'up')
-    await ip('-netns', name, 'link', 'set', there, 'up')
-    await network.plug()
+    const network = new CutNetwork(number)
+    const name = network.#name
+    t.teardown(() => run(IP, 'netns', 'delete', name))
+    await run(IP, 'netns', 'add', name)
+    const [here, there] = network.#ends.map(({ link }) => link) as [string, string]
+    await run(IP, 'link', 'add', here, 'type', 'veth', 'peer', 'name', there, 'netns', name)
+    for (const [at, { link, by }] of network.#ends.entries()) {
+      await run(...by, IP, 'address', 'add', `10.213.${number}.${at + 1}/24`, 'dev', link)
+      await run(...by, IP, 'link', 'set', link, 'up')
+    }
     return network
   }
 
+  /** Each end drops what it is to send, and nobody is told. */
   async pull(): Promise<void> {
-    await ip('link', 'set', `cut${this.#number}`, 'down')
+    for (const { link, by } of this.#ends) await run(...by, TC, 'qdisc', 'replace', 'dev', link, ...NOTHING)
   }
 
   async plug(): Promise<void> {
-    await ip('link', 'set', `cut${this.#number}`, 'up')
+    for (const { link, by } of this.#ends) await run(...by, TC, 'qdisc', 'delete', 'dev', link, ...NOTHING)
   }
 
   /** One in this network, to which this side is 127.0.0.1: so its pages may use what else needs https. */
   async openBrowser(t: Test): Promise<Browser> {
     const program = join(t.testdir(), 'chromium')
-    writeFileSync(program, `#!/bin/sh\nexec ${IP} netns exec ${this.#name} ${CHROMIUM} "$@"\n`, {
-      mode: 0o755,
-    })
+    const command = `exec ${IP} netns exec ${this.#name} ${CHROMIUM} "$@"`
+    writeFileSync(program, `#!/bin/sh\n${command}\n`, { mode: 0o755 })
     return launchBrowser(t, program, [`--host-resolver-rules=MAP 127.0.0.1 ${this.#address}`])
   }
-
-  get #number(): string {
-    return this.#name.slice('callsign'.length)
-  }
 }
 
-async function ip(...args: readonly string[]): Promise<void> {
-  const { code, stderr } = await runProgram(IP, args)
-  if (code !== 0) throw new Error(`ip ${args.join(' ')}: ${stderr}`)
+async function run(...command: readonly string[]): Promise<void> {
+  const [program, ...args] = command
+  const { code, stderr } = await runProgram(program!, args)
+  if (code !== 0) throw new Error(`${command.join(' ')}: ${stderr}`)
 }
+
+/** A queue that takes no packet. */
+const NOTHING = ['root', 'pfifo', 'limit', '0']

@@ -258,7 +258,7 @@ window.WebSocket = class extends WebSocket {
     sockets.push(this)
   }
 }
-const connections = []
+window.connections = []
 window.RTCPeerConnection = class extends RTCPeerConnection {
   constructor(configuration) {
     super(configuration)

@@ -10,12 +10,13 @@ import { settingsFor } from '../../support/call-people.ts'
 import { allReceive, befriendTabs, CallTabs, until } from '../../support/call-tabs.ts'
 import { fastClock } from '../../support/fast-clock.ts'
 import { freePort } from '../../support/free-port.ts'
-import { type Janus, skipWithoutJanus, startJanus } from '../../support/janus.ts'
+import { skipWithoutJanus, startJanus } from '../../support/janus.ts'
 import { until as untilSo } from '../../support/nodes.ts'
 import { WireServer } from '../../support/wire-server.ts'
 
-/** Joins and leaves of the media in one page, and as many of the call as a tenth of them. */
-const JOINS = Number(process.env.CALLSIGN_MEDIA_JOINS ?? 90)
+/** Joins and leaves of a call's media in one page, and of the call with it. */
+const JOINS = 90
+const CALL_JOINS = 10
 
 const SCRIPT = `
   window.joinMedia = async () => {
@@ -51,28 +52,68 @@ t.test(
     for (const page of pages) await until(page, `window.call?.state === 'active'`)
     await allReceive(pages, 3)
 
-    await t.test('in a page', async t => {
+    await t.test('in a page that has joined and left a hundred times', async t => {
       await bob.page.evaluate(`{ ${SCRIPT} }`)
       await bob.page.evaluate('media.leave()')
       await bob.page.evaluate('joinMedia().then(() => media.leave())')
       const before = await objectsOf(devtools)
-      t.match(before, { RTCPeerConnections: 0, WorkerGlobalScopes: 0 })
-      let began = performance.now()
-      for (let count = 0; count < JOINS; count++) await bob.page.evaluate('joinMedia().then(() => media.leave())')
-      t.comment(`${JOINS} joins of the media: ${Math.round(performance.now() - began)} ms`)
-      began = performance.now()
-      for (let count = 0; count < JOINS / 9; count++)
+      for (const name of ENDED) t.equal(before.get(name), 0, name)
+      const began = performance.now()
+      for (let count = 0; count < JOINS; count++)
+        await bob.page.evaluate('joinMedia().then(() => media.leave())')
+      for (let count = 0; count < CALL_JOINS; count++)
         await bob.page.evaluate('call.leave().then(joinCall).then(() => media.leave())')
-      t.comment(`${JOINS / 9} joins of the call: ${Math.round(performance.now() - began)} ms`)
-      t.comment(JSON.stringify([before, await objectsOf(devtools)]))
-      t.same(await janus.sessions(), 2)
-      t.comment(janus.udpPorts)
+      t.comment(`${JOINS + CALL_JOINS} joins in ${Math.round(performance.now() - began)} ms`)
+      const after = await objectsOf(devtools)
+      for (const name of [...ENDED, ...HELD]) t.equal(after.get(name), before.get(name), name)
+      t.equal(await janus.sessions(), 2)
+      await untilSo(async () => janus.udpPorts === portsAtFirst + 4)
+    })
+
+    await t.test('of a gateway and a server that were killed, all come back', async () => {
+      await bob.page.evaluate('void joinMedia()')
+      await allReceive(pages, 3)
+      await janus.restart()
+      await allReceive(pages, 3)
+      await server.running.end('SIGKILL')
+      server = await start()
+      for (const page of pages) await until(page, `me.connection === 'connected'`)
+      await allReceive(pages, 3)
+      t.equal(await janus.sessions(), 3)
+    })
+
+    await t.test('of tabs that crash or are closed in the call', async t => {
+      // It has no answer: the renderer is gone.
+      devtools.send('Page.crash').catch(() => undefined)
+      await until(ann.page, 'media.participants.length === 1')
+      await cat.page.close({ runBeforeUnload: false })
+      await until(ann.page, 'media.participants.length === 0')
+      await ann.page.context().close()
+      await untilSo(async () => (await janus.sessions()) === 0)
+      await untilSo(async () => janus.udpPorts === portsAtFirst)
+      t.equal((await janus.rooms()).length, 1, 'the call goes on')
+
+      // Minutes pass until a call without anybody has ended.
+      await server.running.end('SIGKILL')
+      server = await start(fastClock(20))
+      await server.figureWhen('callsign_actors_live{kind="media-room"}', live => live > 0)
+      await untilSo(async () => (await janus.rooms()).length === 0)
+      for (const kind of ['media-room', 'call-room'])
+        await server.figureWhen(`callsign_actors_live{kind="${kind}"}`, live => live === 0)
+      t.equal(await janus.sessions(), 0)
+      t.equal(janus.udpPorts, portsAtFirst)
     })
   },
 )
 
-async function objectsOf(devtools: CDPSession): Promise<Record<string, number>> {
+/** Of the page, without what can be collected. */
+async function objectsOf(devtools: CDPSession): Promise<ReadonlyMap<string, number>> {
   await devtools.send('HeapProfiler.collectGarbage')
   const { metrics } = await devtools.send('Performance.getMetrics')
-  return Object.fromEntries(metrics.map(({ name, value }) => [name, value]))
+  return new Map(metrics.map(({ name, value }) => [name, value]))
 }
+
+/** None is there without a call's media. */
+const ENDED = ['RTCPeerConnections', 'WorkerGlobalScopes']
+/** As many as before. */
+const HELD = ['JSEventListeners', 'Documents', 'Frames']
