@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
+import type { Browser } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
 import { listenForEvents } from '../../src/media/events-listener.ts'
@@ -16,6 +17,7 @@ import { builtProgram } from './programs.ts'
 
 export interface MediaHouse {
   readonly janus: Janus
+  readonly browser: Browser
   readonly url: string
   readonly openPage: OpenPage
   /** Each hears of every feed's user, as from a server. */
@@ -29,9 +31,10 @@ type OpenPage = (url: string) => Promise<BrowserPage>
 /** One gateway and one browser for the tests of a file. Gateway and page listen at `0.0.0.0` for tabs in other networks. */
 export async function openMediaHouse(t: Test, host = '127.0.0.1'): Promise<MediaHouse> {
   const janus = await startJanus(t, t.testdir(), { host })
-  const openPage = pagesOf((await openBrowser(t))!)
+  const browser = (await openBrowser(t))!
   const url = await serveMedia(t, host)
-  const house: MediaHouse = { janus, url, openPage, tabs: [], userOfFeed: new Map() }
+  const openPage = pagesOf(browser)
+  const house: MediaHouse = { janus, browser, url, openPage, tabs: [], userOfFeed: new Map() }
   await vouchInTabs(t, house)
   return house
 }
