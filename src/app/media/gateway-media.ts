@@ -223,7 +223,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       },
       signal,
     )
-    if (signal.aborted) return
+    if (signal.aborted) return stay.close()
     this.#stay = stay
     this.#follow()
     await this.#frames.ready
