@@ -53,6 +53,7 @@ export type CallRoomMessage =
   | {
       readonly kind: 'media-admitted'
       readonly roomId: number
+      readonly gateway: string
       readonly devices: readonly CallDeviceRef[]
     }
   /** All that the device sends in that room, the newest first. */
@@ -108,6 +109,8 @@ export type MediaRoomMessage =
   | {
       readonly kind: 'wanted'
       readonly roomId: number
+      /** The one that had the room last. */
+      readonly gateway: string | undefined
       readonly entries: readonly RoomEntry[]
       readonly isOver: boolean
     }

@@ -166,7 +166,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'media-feeds':
         return this.#isOfRoom(message) ? this.#onOccurrence({ ...message, nowMs: this.#nowMs() }) : undefined
       case 'media-admitted':
-        return this.#isOfRoom(message) ? this.#onAdmitted(message.devices) : undefined
+        return this.#isOfRoom(message) ? this.#onAdmitted(message) : undefined
       case 'media-late':
         return this.#media?.answerLate()
       case 'tell-media':
@@ -311,12 +311,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#lives.get(call.callId)?.room
   }
 
-  #onAdmitted(devices: readonly CallDeviceRef[]): void {
+  #onAdmitted({ gateway, devices }: Extract<CallRoomMessage, { kind: 'media-admitted' }>): void {
     if (this.#call === undefined) return this.#context.stop()
     const held = this.#media?.takeOf(devices) ?? []
     const answered = held.map(({ device }) => device)
-    const command = { kind: 'media-admitted', devices, answered, nowMs: this.#nowMs() } as const
-    this.#onOccurrence(command)
+    this.#onOccurrence({ kind: 'media-admitted', gateway, devices, answered, nowMs: this.#nowMs() })
     const call = this.#call
     this.#context.commit(NOTHING_TO_WRITE, () => answerAdmitted(held, call))
   }

@@ -29,9 +29,9 @@ export class MediaLink {
 
   /** Tells the media room who is in the call. */
   tell(call: Call): void {
-    const { roomId } = call
+    const { roomId, gateway } = call
     const entries = isOver(call) ? [] : joinedDevices(call).map(device => entryOf(call, device))
-    this.#room.tellControl({ kind: 'wanted', roomId, entries, isOver: isOver(call) })
+    this.#room.tellControl({ kind: 'wanted', roomId, gateway, entries, isOver: isOver(call) })
   }
 
   /** Holds the reply to a device that comes into the call, unless it is let in already; false for any other reply. */

@@ -26,13 +26,17 @@ import type { Actor, ActorKind, Context, Ref } from '../../src/runtime/actor.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../messages.ts'
 
 export interface MediaRoomDeps {
-  readonly gateway: Omit<MediaGateway, 'rooms'>
+  /** The gateway for a call's room, by name: the one that has it, as long as that one may. */
+  readonly choose: (callId: CallId, current: string | undefined) => string | undefined
+  readonly gatewayOf: (name: string) => RoomGateway | undefined
   /** By decimal id. */
   readonly callRoom: (callId: string) => Ref<CallRoomMessage>
   readonly monotonicMs: () => number
   /** Told of each step that failed, for the log. */
   readonly onFailed: (callId: CallId, step: Step['kind'], error: unknown) => void
 }
+
+type RoomGateway = Omit<MediaGateway, 'rooms'>
 
 export function mediaRoomKind(deps: MediaRoomDeps): ActorKind<MediaRoomMessage> {
   return {
@@ -45,21 +49,29 @@ export function mediaRoomKind(deps: MediaRoomDeps): ActorKind<MediaRoomMessage> 
 
 interface Wanted {
   readonly roomId: number
+  readonly gateway: string | undefined
   readonly entries: ReadonlyMap<string, RoomEntry>
   readonly isOver: boolean
 }
 
 interface Open {
   readonly roomId: number
+  readonly gateway: string
   readonly admitted: Map<string, RoomEntry>
 }
 
 type Step =
-  | { readonly kind: 'open'; readonly roomId: number; readonly entries: readonly RoomEntry[] }
+  | {
+      readonly kind: 'open'
+      readonly roomId: number
+      /** Undefined while none may take it. */
+      readonly gateway: string | undefined
+      readonly entries: readonly RoomEntry[]
+    }
   | { readonly kind: 'admit' | 'renew'; readonly entries: readonly RoomEntry[] }
   | { readonly kind: 'remove'; readonly entry: RoomEntry }
   | { readonly kind: 'close' }
-  | { readonly kind: 'close-before'; readonly roomId: number }
+  | { readonly kind: 'close-before'; readonly roomId: number; readonly gateway: string }
 
 class MediaRoom implements Actor<MediaRoomMessage> {
   readonly #deps: MediaRoomDeps
@@ -67,10 +79,12 @@ class MediaRoom implements Actor<MediaRoomMessage> {
   readonly #callId: CallId
   readonly #callRoom: Ref<CallRoomMessage>
   #wanted: Wanted | undefined
+  /** The gateway that was asked for the room last. */
+  #asked: string | undefined
   /** The room that is open, and whom it lets in; undefined while there is none. */
   #open: Open | undefined
-  /** Rooms that the call had before. A process that ends leaves them to the sweep. */
-  readonly #before = new Set<number>()
+  /** Rooms that the call had before, and their gateways. A process that ends leaves them to the sweep. */
+  readonly #before = new Map<number, string>()
   #isBeforeDue = false
   #openedAtMs = 0
   #isRenewalDue = false
@@ -106,8 +120,8 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     }
   }
 
-  #onWanted({ roomId, entries, isOver }: Extract<MediaRoomMessage, { kind: 'wanted' }>): void {
-    this.#wanted = { roomId, entries: new Map(entries.map(entry => [nameOf(entry), entry])), isOver }
+  #onWanted({ entries, ...wanted }: Extract<MediaRoomMessage, { kind: 'wanted' }>): void {
+    this.#wanted = { ...wanted, entries: new Map(entries.map(entry => [nameOf(entry), entry])) }
     // A device that left and came back may be let in still.
     this.#tellAdmitted()
     if (this.#failures === 0) this.#go()
@@ -127,7 +141,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
 
   #note(step: Exclude<Step, { kind: 'close' }>): void {
     if (step.kind === 'close-before') return void this.#before.delete(step.roomId)
-    if (step.kind === 'open') this.#noteOpen(step.roomId)
+    if (step.kind === 'open') this.#noteOpen(step.roomId, step.gateway!)
     if (step.kind === 'remove') return void this.#open?.admitted.delete(nameOf(step.entry))
     if (step.kind !== 'admit') {
       this.#isRenewalDue = false
@@ -137,13 +151,13 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     this.#tellAdmitted()
   }
 
-  #noteOpen(roomId: number): void {
+  #noteOpen(roomId: number, gateway: string): void {
     if (this.#open !== undefined) {
-      this.#before.add(this.#open.roomId)
+      this.#before.set(this.#open.roomId, this.#open.gateway)
       this.#isBeforeDue = false
       this.#context.startTimer(BEFORE, BEFORE_MS, { kind: 'room-before-due' })
     }
-    this.#open = { roomId, admitted: new Map() }
+    this.#open = { roomId, gateway, admitted: new Map() }
     this.#openedAtMs = this.#deps.monotonicMs()
   }
 
@@ -188,10 +202,12 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     if (this.#wanted === undefined) return undefined
     const { roomId, entries, isOver } = this.#wanted
     const [before] = this.#before
-    if (before !== undefined && (isOver || this.#isBeforeDue)) return { kind: 'close-before', roomId: before }
+    if (before !== undefined && (isOver || this.#isBeforeDue))
+      return { kind: 'close-before', roomId: before[0], gateway: before[1] }
     // Also a room that was never seen open: the gateway may have made it after it was given up.
     if (isOver) return { kind: 'close' }
-    const open: Step = { kind: 'open', roomId, entries: [...entries.values()] }
+    const gateway = this.#deps.choose(this.#callId, this.#current())
+    const open: Step = { kind: 'open', roomId, gateway, entries: [...entries.values()] }
     if (this.#open === undefined) return open
     const { admitted } = this.#open
     // A removed device has to leave the old room at once, too.
@@ -203,8 +219,20 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     return isDue ? { kind: 'renew', entries: [...entries.values()] } : undefined
   }
 
+  /** The gateway that has the call's room, or had it last. */
+  #current(): string | undefined {
+    return this.#open?.gateway ?? this.#asked ?? this.#wanted?.gateway
+  }
+
   #take(step: Step): Promise<void> {
-    const { gateway } = this.#deps
+    const name = step.kind === 'open' || step.kind === 'close-before' ? step.gateway : this.#current()
+    const gateway = name === undefined ? undefined : this.#deps.gatewayOf(name)
+    if (step.kind === 'open') this.#asked = name
+    if (gateway === undefined) {
+      // What a gateway has that is not in the settings any more is nobody's to close.
+      if (CLOSING.has(step.kind)) return Promise.resolve()
+      return Promise.reject(new GatewayError('network', 'no media gateway may take the room'))
+    }
     assert(this.#wanted !== undefined, 'a step is for a call that is known')
     const roomOf = (roomId: number): GatewayRoom => ({ callId: this.#callId, roomId })
     const room = roomOf(this.#open?.roomId ?? this.#wanted.roomId)
@@ -226,11 +254,11 @@ class MediaRoom implements Actor<MediaRoomMessage> {
 
   #tellAdmitted(): void {
     if (this.#open === undefined || this.#wanted === undefined || this.#wanted.isOver) return
-    const { roomId, admitted } = this.#open
+    const { roomId, gateway, admitted } = this.#open
     const devices = [...this.#wanted.entries]
       .filter(([name]) => admitted.has(name))
       .map(([, { device }]) => device)
-    if (devices.length > 0) this.#callRoom.tellControl({ kind: 'media-admitted', roomId, devices })
+    if (devices.length > 0) this.#callRoom.tellControl({ kind: 'media-admitted', roomId, gateway, devices })
   }
 }
 

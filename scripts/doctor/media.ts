@@ -10,18 +10,19 @@ import type { Duplex } from 'node:stream'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { GatewayError } from '../../src/media/gateway.ts'
 import { JanusAdmin, membersOf } from '../../src/media/janus-admin.ts'
-import type { JanusSettings } from '../../src/media/janus-settings.ts'
+import type { JanusEventsSettings, JanusSettings } from '../../src/media/janus-settings.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
 
 export const checkMedia: Check = async ({ config }) => {
-  const { janus } = config.application
-  if (janus === undefined) {
+  const { media } = config.application
+  if (media?.kind !== 'janus') {
     return [
       off('media', 'set CALLSIGN_JANUS_ADMIN_URL and its companions, for group calls through a gateway'),
     ]
   }
-  return Promise.all([tryAdmin(janus), tryClient(janus), tryEvents(janus)])
+  const { gateways, events } = media
+  return Promise.all(gateways.flatMap(each => [tryAdmin(each), tryClient(each), tryEvents(each, events)]))
 }
 
 async function tryAdmin({ adminUrl, adminSecret, adminKey }: JanusSettings): Promise<Finding> {
@@ -52,7 +53,10 @@ function adviceOn(error: unknown, pair: string): string {
 }
 
 /** Without them every feed is unknown. */
-async function tryEvents({ adminUrl, adminSecret, events }: JanusSettings): Promise<Finding> {
+async function tryEvents(
+  { adminUrl, adminSecret }: JanusSettings,
+  events: JanusEventsSettings | undefined,
+): Promise<Finding> {
   const check = 'media events'
   const { host } = new URL(adminUrl)
   if (events === undefined)

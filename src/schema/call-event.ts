@@ -400,9 +400,9 @@ function participantForm(
   )
 }
 
-function readyMedia({ roomId }: MediaReadyNotice, { userId, deviceId, admit }: EventReader) {
+function readyMedia({ roomId, gateway }: MediaReadyNotice, { userId, deviceId, admit }: EventReader) {
   const isKnown = userId !== undefined && deviceId !== undefined
-  const entry = isKnown ? { roomId, device: { userId, deviceId } } : undefined
+  const entry = isKnown ? { roomId, gateway, device: { userId, deviceId } } : undefined
   return mediaBody({ isReady: true, entry }, admit)
 }
 

@@ -106,9 +106,12 @@ export const CallParticipant = Type.Object({
 
 /** Where media goes: the room is the clients' business, or one at a gateway that the server makes. */
 export const CallMediaView = Type.Object({
-  kind: oneOf(['client', 'janus'], 'The room is the clients’ business; the server makes it at a Janus'),
+  kind: oneOf(
+    ['client', 'janus', 'livekit'],
+    'The room is the clients’ business; the server makes it at a Janus or a LiveKit',
+  ),
   state: Type.Optional(
-    oneOf(['ready', 'pending'], 'Of `janus`: the room lets this device in; `media_ready` follows'),
+    oneOf(['ready', 'pending'], 'Not of `client`: the room lets this device in; `media_ready` follows'),
   ),
   url: Type.Optional(
     Type.String({ description: 'WebSocket of the gateway; only for a device in the call, when ready' }),
@@ -118,6 +121,11 @@ export const CallMediaView = Type.Object({
   ),
   pluginToken: Type.Optional(
     Type.String({ description: 'For every request to the gateway: the newest; likewise' }),
+  ),
+  token: Type.Optional(
+    Type.String({
+      description: 'Of `livekit` alone: for `connect`, good for this device and room, up to an hour',
+    }),
   ),
 })
 
@@ -215,13 +223,24 @@ export const HistoryPage = page(
 )
 
 /** Makes the proofs of an entry to a room; left out where there is no gateway. */
-export type Admit = (entry: RoomEntry) => RoomAdmission
+export interface Admit {
+  readonly kind: 'janus' | 'livekit'
+  /** Undefined where the gateway is not in the settings any more. */
+  readonly admissionOf: (entry: RoomEntry) => RoomAdmission | undefined
+}
 
-export interface RoomAdmission {
+export type RoomAdmission = JanusAdmission | LiveKitAdmission
+
+interface JanusAdmission {
   /** Where the device connects. */
   readonly url: string
   readonly roomToken: string
   readonly pluginToken: string
+}
+
+interface LiveKitAdmission {
+  readonly url: string
+  readonly token: string
 }
 
 /** As `CallMediaView` has it. */
@@ -230,8 +249,11 @@ export function mediaBody(
   admit: Admit | undefined,
 ): Written<Static<typeof CallMediaView>> {
   if (admit === undefined) return CLIENT_MEDIA
-  const state = isReady ? 'ready' : 'pending'
-  return entry === undefined ? { kind: 'janus', state } : { kind: 'janus', state, ...admit(entry) }
+  const { kind } = admit
+  if (!isReady) return { kind, state: 'pending' }
+  if (entry === undefined) return { kind, state: 'ready' }
+  const admission = admit.admissionOf(entry)
+  return admission === undefined ? { kind, state: 'pending' } : { kind, state: 'ready', ...admission }
 }
 
 /**

@@ -19,6 +19,7 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import { messageOf } from '../errors.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { publicKeyRoutes } from '../keyserver/lookups.ts'
+import { clientUrlOf } from '../media/media-settings.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
@@ -210,7 +211,7 @@ function consoleSources(
     publicUrl,
     isExposed: config.isExposed,
     corsOrigins: config.http.corsOrigins,
-    mediaUrl: config.application.janus?.clientUrl,
+    mediaUrl: clientUrlOf(config.application.media),
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),

@@ -55,9 +55,11 @@ export function openReads(serving: Serving): Reads {
   }
 }
 
-/** Admits devices to a gateway's rooms, alike in every process: tokens follow from the settings. */
-export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
-  return janus && new RoomTokens(janus).admit
+/** Admits devices to the gateways' rooms, alike in every process: tokens follow from the settings. */
+export function admitOf({ media }: Pick<ApplicationConfig, 'media'>): ApiDeps['admit'] {
+  if (media?.kind !== 'janus') return undefined
+  const tokensOf = new Map(media.gateways.map(gateway => [gateway.name, new RoomTokens(gateway)]))
+  return { kind: 'janus', admissionOf: entry => tokensOf.get(entry.gateway ?? '')?.admit(entry) }
 }
 
 function featuresOf({
@@ -67,7 +69,7 @@ function featuresOf({
   apns,
   fcm,
   turn,
-  janus,
+  media,
   passkeys,
 }: ApplicationConfig): Features {
   return {
@@ -78,6 +80,6 @@ function featuresOf({
     turn: turn !== undefined,
     passkeys: passkeys !== undefined,
     contacts: contactsBy,
-    media: janus === undefined ? 'client' : 'janus',
+    media: media?.kind ?? 'client',
   }
 }

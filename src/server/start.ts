@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
 import { STOP_DEADLINE_MS } from '../limits.ts'
+import { clientUrlOf } from '../media/media-settings.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
@@ -259,8 +260,8 @@ function announce({ context: { config }, addresses, writer }: Machine, ready: Re
     areKeysNew: writer.log.keys.areNew,
     ...(config.isExposed ? { phones: addresses.publicUrl() } : {}),
     isTerminal: process.stderr.isTTY,
-    features: { ...features, media: features.media === 'janus' },
-    mediaUrl: config.application.janus?.clientUrl,
+    features: { ...features, media: features.media !== 'client' },
+    mediaUrl: clientUrlOf(config.application.media),
   })
   process.stderr.write(banner)
 }

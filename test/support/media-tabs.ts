@@ -205,7 +205,7 @@ async function serveMedia(t: Test): Promise<string> {
     logLevel: 'silent',
   })
   const files = new Map(outputFiles.map(({ path, text }) => [path, text]))
-  files.set('/worker.js', COUNTS_ASKS + files.get('/worker.js'))
+  files.set('/worker.js', COUNTS + files.get('/worker.js'))
   const server = createServer(({ url = '' }, answer) => {
     const script = files.get(url)
     answer.setHeader('content-type', script === undefined ? 'text/html' : 'text/javascript')
@@ -217,13 +217,31 @@ async function serveMedia(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-/** Tells the tab whenever the worker asks for a picture that needs no other. */
-const COUNTS_ASKS = `
+/** Tells the tab whenever the worker asks for a picture that needs no other; and the sizes of frames of sound, when asked. */
+const COUNTS = `
 const ask = RTCRtpScriptTransformer.prototype.sendKeyFrameRequest
 const asks = new BroadcastChannel('asks')
 RTCRtpScriptTransformer.prototype.sendKeyFrameRequest = function () {
   asks.postMessage(1)
   return ask.call(this)
+}
+let sizes = new Map()
+const asked = new BroadcastChannel('sizes')
+asked.onmessage = () => {
+  asked.postMessage([...sizes])
+  sizes = new Map()
+}
+const { pipeTo } = ReadableStream.prototype
+ReadableStream.prototype.pipeTo = function (to) {
+  const transform = (frame, controller) => {
+    controller.enqueue(frame)
+    if (!(frame instanceof RTCEncodedAudioFrame)) return
+    const [first] = new Uint8Array(frame.data)
+    // Without the header of SFrame, whose counter takes more and more bytes.
+    const size = frame.data.byteLength - 1 - (((first >> 4) & 7) + 1) - (first & 8 ? (first & 7) + 1 : 0)
+    sizes.set(size, (sizes.get(size) ?? 0) + 1)
+  }
+  return pipeTo.call(this.pipeThrough(new TransformStream({ transform })), to)
 }
 `
 
@@ -233,6 +251,12 @@ window.GatewayMedia = GatewayMedia
 window.events = []
 window.keyFrameAsks = 0
 new BroadcastChannel('asks').onmessage = () => keyFrameAsks++
+const sizes = new BroadcastChannel('sizes')
+// Of frames of sound that have left or come since the last time, with how often.
+window.soundSizes = () => new Promise(resolve => {
+  sizes.onmessage = ({ data }) => resolve(data)
+  sizes.postMessage(1)
+})
 window.key = byte => new Uint8Array(32).fill(byte)
 window.sockets = []
 window.isCut = false
@@ -261,7 +285,10 @@ window.RTCRtpScriptTransform = function (worker, options) {
 // As a member who changed the client has it: frames go as they are.
 const PLAIN = \`
   onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)
-  onmessage = ({ data }) => data.kind === 'counts' && postMessage({ kind: 'counts', tracks: new Map() })\`
+  onmessage = ({ data }) => {
+    if (data.kind === 'call') postMessage({ kind: 'ready' })
+    if (data.kind === 'counts') postMessage({ kind: 'counts', tracks: new Map() })
+  }\`
 // Not the one that the build put into the module: it counts.
 const newWorker = () => new Worker('/worker.js', { type: 'module' })
 window.start = async ({ isPlain, side = 40, ...rest }, fps, keyByte) => {

@@ -7,36 +7,12 @@ import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
-import { type HandleEvent, type JanusHandle, JanusSession, type PublisherData } from './janus-session.ts'
+import type { HandleEvent, PublisherData } from './janus-session.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
 import { newWorker } from './new-worker.ts'
-import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
-import { Subscriber } from './subscriber.ts'
-
-export interface GatewayMediaOptions {
-  readonly callId: string
-  /** The codec of this device's picture: VP8 unless given. */
-  readonly codec?: VideoCodec
-  /**
-   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
-   * most pictures are small.
-   */
-  readonly simulcast?: boolean
-  /** A function is asked before each time it joins. */
-  readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
-  readonly iceTransportPolicy?: RTCIceTransportPolicy
-  /** Makes the worker of `@callsign/sdk/app/media-worker`, where the page's policy (CSP) allows none of a Blob URL. */
-  readonly newWorker?: () => Worker
-}
-
-/** Lets this device into the room. */
-export interface Admission {
-  readonly url: string
-  readonly roomId: number
-  readonly roomToken: string
-  readonly pluginToken: string
-}
+import type { StreamName } from './publisher.ts'
+import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
@@ -45,24 +21,14 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** Frames of the feed come with the key of this epoch: its device has it. */
+  readonly epoch: { readonly feed: string; readonly epoch: number }
   /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
   readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
-  /** An attempt has failed; the next one follows. */
+  /** An attempt has failed, and the next one follows; none does after `MEDIA_UNSUPPORTED`: the state is `closed`. */
   readonly error: CallsignError
-}
-
-/** One stay in the room. */
-interface Stay {
-  readonly session: JanusSession
-  readonly publisher: Publisher
-  readonly subscriber: Subscriber
-  /** Feeds of the other members who send. */
-  readonly feeds: () => Promise<readonly string[]>
-  isLooking: boolean
-  /** Packets and frames by track, at the last look for lost transforms. */
-  readonly looked: Map<string, { readonly packets: number; readonly frames: number }>
 }
 
 export class GatewayMedia extends Emitter<MediaEvents> {
@@ -76,7 +42,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
   #attempts: AbortController | undefined
-  #stay: Stay | undefined
+  #stay: RoomStay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
   readonly #participants = new MediaParticipants((change, participant) => this.emit(change, participant))
   #watchdog: ReturnType<typeof setInterval> | undefined
@@ -88,12 +54,19 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
-    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
-      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      const { undecryptable } = this.#participants
-      if (report.kind === 'decryptable') undecryptable.delete(report.track)
-      else undecryptable.set(report.track, report.reason)
-      this.#show()
+    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
+      onReport: report => {
+        if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
+        if (report.kind === 'epoch') return this.#onEpoch(report)
+        const { undecryptable } = this.#participants
+        if (report.kind === 'decryptable') undecryptable.delete(report.track)
+        else undecryptable.set(report.track, report.reason)
+        this.#show()
+      },
+      onFailed: error => {
+        this.#report(error)
+        this.#close()
+      },
     })
   }
 
@@ -140,6 +113,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
    * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    if (this.#frames.isOver) return
     const before = this.#admission
     this.#admission = admission
     const isThere = before?.url === admission.url && before.roomId === admission.roomId
@@ -160,14 +134,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     if (track === undefined) this.#tracks.delete(name)
     else this.#tracks.set(name, track)
-    await this.#stay?.publisher.replace(name, track)
+    await this.#stay?.publisher.replace(name)
     await this.#describe()
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone: not even silence, which would have a size. */
   async mute(isMuted: boolean): Promise<void> {
     const microphone = this.#tracks.get('microphone')
     if (microphone !== undefined) microphone.enabled = !isMuted
+    await this.#stay?.publisher.replace('microphone')
     await this.#describe()
   }
 
@@ -185,7 +160,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   /** How often a transform that the browser had lost was laid anew. */
   get transformsMended(): number {
-    return this.#mended
+    return this.#mended + (this.#stay?.mended ?? 0)
   }
 
   async #joinAgain(): Promise<void> {
@@ -207,57 +182,35 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   async #enter(signal: AbortSignal): Promise<void> {
-    const { roomId, roomToken } = this.#admission!
-    const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
-    const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
-    if (signal.aborted) return
-    const configuration: RTCConfiguration = {
-      iceServers: servers,
-      iceTransportPolicy,
-      bundlePolicy: 'max-bundle',
-    }
     const again = (error?: unknown) => {
       if (!signal.aborted) this.#lose(error)
     }
-    const onSocket = (state: 'lost' | 'back') => {
-      this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
-      if (state === 'back') void this.#catchUp().catch(again)
-    }
-    const session = new JanusSession(this.#admission!, onSocket, again)
-    signal.addEventListener('abort', () => session.destroy())
-    // Else the other members would see a ghost for as long as a lost session is kept.
-    globalThis.addEventListener('pagehide', () => session.destroy(), { signal })
-    try {
-      await session.open()
-      const { callId } = this.#options
-      const room = { room: roomId, token: roomToken }
-      const own = await session.attach(callId, event => this.#onEvent(event, again))
-      // A random label: the gateway learns no names.
-      const display = crypto.randomUUID()
-      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
-      const handle = await session.attach(callId, event => subscriber.onEvent(event))
-      const openOn = (handle: JanusHandle) =>
-        openPeer(handle, this.#frames, configuration, this.#onConnectionState(again))
-      const subscriber: Subscriber = new Subscriber(openOn(handle), {
-        join: () => ({ room: roomId, token: this.#admission!.roomToken, private_id: joined.data.private_id }),
+    const stay = await RoomStay.open(
+      {
+        admission: () => this.#admission!,
+        options: this.#options,
+        frames: this.#frames,
+        tracks: this.#tracks,
         small: this.#small,
+        connectingMs: () => this.#connectingMs,
+        onConnected: isInTime => {
+          this.#connectingMs = isInTime ? CONNECTING_MS : Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
+        },
+        onSocket: state => {
+          this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
+          if (state === 'back') void this.#catchUp().catch(again)
+        },
+        onEvent: event => this.#onEvent(event, again),
         onTracks: () => this.#show(),
-        onError: again,
-      })
-      const { codec = 'vp8', simulcast = false } = this.#options
-      const publisher = new Publisher(openOn(own), this.#tracks, codec, simulcast)
-      const feeds = async () => {
-        const { data } = await own.message({ request: 'listparticipants', room: roomId })
-        const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== joined.data.id)
-        return sending.map(({ id }) => String(id))
-      }
-      this.#stay = { session, publisher, subscriber, feeds, isLooking: false, looked: new Map() }
-      this.#follow()
-      await publisher.publish()
-    } catch (error) {
-      session.destroy()
-      throw error
-    }
+        onLost: again,
+      },
+      signal,
+    )
+    if (signal.aborted) return
+    this.#stay = stay
+    this.#follow()
+    await this.#frames.ready
+    if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
     this.#setState('connected')
     // A track may have come while the rest was published.
@@ -265,25 +218,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     clearInterval(this.#watchdog)
     this.#watchdog = setInterval(() => {
       this.#stay?.subscriber.resizeAgain()
-      void this.#mendTransforms()
+      void this.#stay?.mendTransforms()
     }, WATCH_MS)
-  }
-
-  /** Watches one connection. */
-  #onConnectionState(again: () => void): (state: RTCPeerConnectionState) => void {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    return state => {
-      clearTimeout(timer)
-      if (state === 'failed') again()
-      if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
-      if (state === 'connected') this.#connectingMs = CONNECTING_MS
-      if (state === 'connecting') {
-        timer = setTimeout(() => {
-          this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
-          again()
-        }, this.#connectingMs)
-      }
-    }
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -299,6 +235,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (gone !== undefined) present.delete(String(gone))
     this.#publishers = present
     this.#follow()
+  }
+
+  #onEpoch({ track, epoch }: { readonly track: string; readonly epoch: number }): void {
+    const feed = this.#stay?.subscriber.placeOf(track)?.feed
+    if (feed !== undefined) this.emit('epoch', { feed, epoch })
   }
 
   #follow(): void {
@@ -323,31 +264,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       await this.#stay?.publisher.describe().catch(error => this.#report(error))
   }
 
-  /** Chromium loses a transform now and then: its frames come neither here nor to the other side. */
-  async #mendTransforms(): Promise<void> {
-    const stay = this.#stay
-    // A look that takes longer than the pause goes on alone: a transform that is laid twice in a row may be lost again.
-    if (stay === undefined || stay.isLooking || this.#mended >= MENDED_MAX) return
-    stay.isLooking = true
-    const counts = await this.#frames.counts()
-    const received = await stay.subscriber.received()
-    stay.isLooking = false
-    if (this.#stay !== stay) return
-    for (const name of this.#tracks.keys()) {
-      if (counts.get(sendingTrack(name))?.frames !== 0) continue
-      this.#mended++
-      stay.publisher.mend(name)
-    }
-    for (const [track, { packets }] of received) {
-      const frames = counts.get(track)?.frames ?? 0
-      const before = stay.looked.get(track) ?? { packets: 0, frames: 0 }
-      stay.looked.set(track, { packets, frames })
-      if (packets - before.packets < PACKETS_MIN || frames !== before.frames) continue
-      this.#mended++
-      stay.subscriber.mend(track)
-    }
-  }
-
   #lose(error?: unknown): void {
     if (error !== undefined) this.#report(error)
     this.#attempts?.abort()
@@ -366,9 +282,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const stay = this.#stay
     this.#stay = undefined
     clearInterval(this.#watchdog)
-    stay?.session.destroy()
-    stay?.publisher.close()
-    stay?.subscriber.close()
+    this.#mended += stay?.mended ?? 0
+    stay?.close()
     this.#publishers = new Map()
     this.#participants.undecryptable.clear()
     this.#show()
@@ -397,12 +312,7 @@ function pause(forMs: number, signal: AbortSignal): Promise<void> {
 }
 
 const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
-/** A connection that has been away for so long is made anew. */
-const DISCONNECTED_MS = 4_000
-/** As is one that never came to be. */
+/** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
 const WATCH_MS = 2_000
-/** Without a frame among so many a track's transform is lost. */
-const PACKETS_MIN = 20
-const MENDED_MAX = 20

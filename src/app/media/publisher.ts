@@ -17,37 +17,55 @@ export interface Peer {
   readonly frames: FrameWorker
 }
 
+export interface Coding {
+  /** The codec of this device's picture: VP8 unless given. */
+  readonly codec?: VideoCodec
+  /**
+   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
+   * most pictures are small.
+   */
+  readonly simulcast?: boolean
+  /**
+   * False: silence takes fewer bytes, and the size of each encrypted packet tells the gateway and the networks on the way when this
+   * device's user speaks. True unless given.
+   */
+  readonly constantBitrate?: boolean
+}
+
 export class Publisher {
   readonly #peer: Peer
   readonly #tracks: ReadonlyMap<StreamName, MediaStreamTrack>
   readonly #senders: ReadonlyMap<StreamName, RTCRtpSender>
+  readonly #isConstant: boolean
 
-  /** Sends the tracks that are on; the camera in two sizes if `simulcast`. */
+  /** Sends the tracks that are on. */
   constructor(
     peer: Peer,
     tracks: ReadonlyMap<StreamName, MediaStreamTrack>,
-    codec: VideoCodec,
-    simulcast: boolean,
+    { codec = 'vp8', simulcast = false, constantBitrate = true }: Coding,
   ) {
     this.#peer = peer
     this.#tracks = tracks
+    this.#isConstant = constantBitrate
     const layers = simulcast && codec === 'vp8' ? LAYERS : []
     this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name, codec, layers)]))
   }
 
   async publish(): Promise<void> {
     const { handle, connection } = this.#peer
-    for (const [name, track] of this.#tracks) await this.#senders.get(name)?.replaceTrack(track)
+    for (const name of STREAMS) await this.replace(name)
     await connection.setLocalDescription(await connection.createOffer())
     const { sdp = '' } = connection.localDescription!
     const publish = { request: 'publish', ...this.#descriptions() }
     const { jsep } = await handle.message(publish, { type: 'offer', sdp: withoutLoudness(sdp), e2ee: true })
-    if (jsep !== undefined) await connection.setRemoteDescription(jsep)
+    if (jsep === undefined) return
+    const answer = this.#isConstant ? { ...jsep, sdp: withConstantBitrate(jsep.sdp ?? '') } : jsep
+    await connection.setRemoteDescription(answer)
   }
 
-  /** Sends this track instead, or nothing. */
-  async replace(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
-    await this.#senders.get(name)?.replaceTrack(track ?? null)
+  /** Sends the track that is there now. Without one, or with one that is not enabled, not a packet is sent. */
+  async replace(name: StreamName): Promise<void> {
+    await this.#senders.get(name)?.replaceTrack(this.#isOn(name) ? this.#tracks.get(name)! : null)
   }
 
   /** Tells the other members which streams are on. */
@@ -55,10 +73,12 @@ export class Publisher {
     await this.#peer.handle.message({ request: 'configure', ...this.#descriptions() })
   }
 
-  /** Lays the transform anew on a stream from which no frame has come to the worker. */
-  mend(name: StreamName): void {
+  /** Lays the transform anew on a stream from which no frame has come to the worker. Gives whether frames are to come. */
+  mend(name: StreamName): boolean {
     const sender = this.#senders.get(name)
-    if (sender?.track?.readyState === 'live') this.#attach(name, sender)
+    if (sender?.track?.readyState !== 'live') return false
+    this.#attach(name, sender)
+    return true
   }
 
   /** Loudness of the microphone, 0 to 1. */
@@ -88,11 +108,14 @@ export class Publisher {
     this.#peer.frames.attach(sender, { direction: 'send', track: sendingTrack(name) })
   }
 
+  #isOn(name: StreamName): boolean {
+    return this.#tracks.get(name)?.enabled === true
+  }
+
   #descriptions() {
-    const isOn = (name: StreamName) => this.#tracks.get(name)?.enabled === true
     const descriptions = STREAMS.map((name, mid) => ({
       mid: String(mid),
-      description: isOn(name) ? name : `${name} off`,
+      description: this.#isOn(name) ? name : `${name} off`,
     }))
     return { descriptions }
   }
@@ -127,6 +150,20 @@ export function sendingTrack(name: StreamName): string {
 /** How loud this device is, second by second, would reach the gateway in the clear (RFC 6464). */
 function withoutLoudness(sdp: Jsep['sdp'] & string): string {
   return sdp.replaceAll(/^a=extmap:.*ssrc-audio-level.*\r\n/gm, '')
+}
+
+/**
+ * Has this device's encoder make packets of one size, in speech and in silence (RFC 7587, section 6.1): the receiver asks for it,
+ * which is the gateway's answer.
+ */
+export function withConstantBitrate(sdp: string): string {
+  const type = /^a=rtpmap:(\d+) opus\//im.exec(sdp)?.[1]
+  if (type === undefined) return sdp
+  const format = new RegExp(`^a=fmtp:${type} (.*)$`, 'm')
+  const kept = (format.exec(sdp)?.[1] ?? '').split(';').filter(each => !/^\s*((cbr|usedtx)=.*)?$/.test(each))
+  const line = `a=fmtp:${type} ${[...kept, 'cbr=1'].join(';')}`
+  if (format.test(sdp)) return sdp.replace(format, line)
+  return sdp.replace(new RegExp(`^a=rtpmap:${type} .*$`, 'm'), rtpmap => `${rtpmap}\r\n${line}`)
 }
 
 function codecsFor(codec: VideoCodec) {

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { JanusAdmin } from '../../media/janus-admin.ts'
 import { JANUS_PROGRAM, janusArguments, writeJanusFiles } from '../../media/janus-files.ts'
-import type { JanusSettings } from '../../media/janus-settings.ts'
+import type { JanusMediaSettings } from '../../media/media-settings.ts'
 import type { Config } from '../settings/config.ts'
 
 /**
@@ -21,7 +21,7 @@ import type { Config } from '../settings/config.ts'
  */
 export async function withDevelopmentJanus(config: Config, say: (text: string) => void): Promise<Config> {
   const isWanted = config.isDevelopment && config.developmentJanus === 'auto'
-  if (!isWanted || config.application.janus !== undefined || !existsSync(JANUS_PROGRAM)) return config
+  if (!isWanted || config.application.media !== undefined || !existsSync(JANUS_PROGRAM)) return config
   const folder = join(config.dataFolder, 'janus')
   const settings = await writeFiles(folder, config.lanAddress ?? '127.0.0.1')
   const log = openSync(join(folder, 'janus.log'), 'a', 0o600)
@@ -29,14 +29,14 @@ export async function withDevelopmentJanus(config: Config, say: (text: string) =
   process.on('exit', () => void child.kill('SIGKILL'))
   if (await answers(child, settings)) {
     child.unref()
-    return { ...config, application: { ...config.application, janus: settings } }
+    return { ...config, application: { ...config.application, media: settings } }
   }
   child.kill('SIGKILL')
   say(`callsign: Janus did not start, so calls are without it; ${join(folder, 'janus.log')} says why\n`)
   return config
 }
 
-async function writeFiles(folder: string, host: string): Promise<JanusSettings> {
+async function writeFiles(folder: string, host: string): Promise<JanusMediaSettings> {
   const [ws, admin, events] = [await freePort(host), await freePort('127.0.0.1'), await freePort('127.0.0.1')]
   const firstPort = randomInt(RTP_PORT_MIN / 2, RTP_PORT_MAX / 2) * 2
   const [adminSecret, adminKey, tokenSecret, password] = Array.from({ length: 4 }, () =>
@@ -56,12 +56,11 @@ async function writeFiles(folder: string, host: string): Promise<JanusSettings> 
     JANUS_ADMIN_PORT: admin,
     JANUS_RTP_PORTS: `${firstPort}-${firstPort + RTP_PORTS - 1}`,
   })
+  const gateway = { name: 'janus', weight: 1, isDraining: false, adminSecret, adminKey, tokenSecret }
+  const urls = { adminUrl: `http://127.0.0.1:${admin}/admin`, clientUrl: `ws://${host}:${ws}` }
   return {
-    adminUrl: `http://127.0.0.1:${admin}/admin`,
-    adminSecret,
-    adminKey,
-    tokenSecret,
-    clientUrl: `ws://${host}:${ws}`,
+    kind: 'janus',
+    gateways: [{ ...gateway, ...urls }],
     events: { host: '127.0.0.1', port: events, user, password },
   }
 }
@@ -72,8 +71,8 @@ function spawnBound(command: readonly string[], log: number): ChildProcess {
   return spawn(bound[0]!, bound.slice(1), { stdio: ['ignore', log, log] })
 }
 
-async function answers(child: ChildProcess, settings: JanusSettings): Promise<boolean> {
-  const admin = new JanusAdmin(settings)
+async function answers(child: ChildProcess, { gateways }: JanusMediaSettings): Promise<boolean> {
+  const admin = new JanusAdmin(gateways[0]!)
   const untilMs = performance.now() + START_MS_MAX
   let hasEnded = false
   child.once('error', () => {

@@ -1,10 +1,10 @@
-/** Settings of the media gateway. */
+/** Settings of Janus as the media gateway. */
 
-import type { JanusEventsSettings, JanusSettings } from '../../media/janus-settings.ts'
+import type { JanusEventsSettings } from '../../media/janus-settings.ts'
+import type { JanusMediaSettings } from '../../media/media-settings.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
 
-/** None of them set: calls have their media without a gateway of ours. */
-export function readJanusSettings(reader: EnvironmentReader): { readonly janus?: JanusSettings } {
+export function readJanusSettings(reader: EnvironmentReader): JanusMediaSettings | undefined {
   const adminUrl = reader.url('CALLSIGN_JANUS_ADMIN_URL')
   const adminSecret = reader.secret('CALLSIGN_JANUS_ADMIN_SECRET')
   const adminKey = reader.secret('CALLSIGN_JANUS_ADMIN_KEY')
@@ -19,15 +19,20 @@ export function readJanusSettings(reader: EnvironmentReader): { readonly janus?:
   if (given.every(value => value === undefined)) {
     if (events !== undefined)
       reader.problems.push('CALLSIGN_JANUS_EVENTS_PORT needs CALLSIGN_JANUS_ADMIN_URL')
-    return {}
+    return undefined
   }
   if (!adminUrl || !adminSecret || !adminKey || !tokenSecret || !clientUrl) {
     reader.problems.push(
       'CALLSIGN_JANUS_ADMIN_URL, CALLSIGN_JANUS_ADMIN_SECRET, CALLSIGN_JANUS_ADMIN_KEY, CALLSIGN_JANUS_TOKEN_SECRET and CALLSIGN_JANUS_CLIENT_URL are set together',
     )
-    return {}
+    return undefined
   }
-  return { janus: { adminUrl, adminSecret, adminKey, tokenSecret, clientUrl, ...(events && { events }) } }
+  const gateway = { name: 'janus', weight: 1, isDraining: false }
+  return {
+    kind: 'janus',
+    gateways: [{ ...gateway, adminUrl, adminSecret, adminKey, tokenSecret, clientUrl }],
+    ...(events && { events }),
+  }
 }
 
 function readEvents(reader: EnvironmentReader): JanusEventsSettings | undefined {

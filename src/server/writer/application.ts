@@ -87,7 +87,7 @@ function openLive(
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, language, lifetimes, retention, historyDays, janus } = config.application
+  const { idsAs, language, lifetimes, retention, historyDays, media: settings } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -107,7 +107,7 @@ function openLive(
     ...{ system, stores, rateLimits, idsAs, language, monotonicMs, randomBytes, metrics, devConsole, admit },
   }
   const index = new CallIndex()
-  const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
+  const media = settings && new Media({ ...shared, settings, secrets: stores.secrets, index, logger })
   const rooms = new CallRooms({ ...shared, index, mediaRoom: media?.roomOf, presence: liveConnections })
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
   const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)

@@ -19,7 +19,7 @@ const ROOM_ID = 4711
 /** The first device of a user. */
 function entryOf(user: number, roomId = ROOM_ID): RoomEntry {
   const device = { userId: BigInt(user) as UserId, deviceId: BigInt(user * 100) as DeviceId }
-  return { roomId, device }
+  return { roomId, gateway: 'janus', device }
 }
 
 function usersOf(devices: readonly RoomEntry['device'][]): string {
@@ -57,7 +57,8 @@ function openRoom() {
   const failed: string[] = []
   const rooms = system.define(
     mediaRoomKind({
-      gateway,
+      choose: () => 'janus',
+      gatewayOf: () => gateway,
       callRoom,
       monotonicMs: () => world.monotonicMs(),
       onFailed: (callId, kind) => failed.push(`${callId} ${kind}`),
@@ -70,10 +71,22 @@ function openRoom() {
   return {
     ...{ world, system, failures, steps, told, failed, tell },
     wants: (...users: readonly number[]) =>
-      tell({ kind: 'wanted', roomId: ROOM_ID, entries: users.map(entryOf), isOver: false }),
+      tell({
+        kind: 'wanted',
+        roomId: ROOM_ID,
+        gateway: undefined,
+        entries: users.map(entryOf),
+        isOver: false,
+      }),
     wantsRoom: (roomId: number, ...users: readonly number[]) =>
-      tell({ kind: 'wanted', roomId, entries: users.map(user => entryOf(user, roomId)), isOver: false }),
-    ends: () => tell({ kind: 'wanted', roomId: ROOM_ID, entries: [], isOver: true }),
+      tell({
+        kind: 'wanted',
+        roomId,
+        gateway: undefined,
+        entries: users.map(user => entryOf(user, roomId)),
+        isOver: false,
+      }),
+    ends: () => tell({ kind: 'wanted', roomId: ROOM_ID, gateway: 'janus', entries: [], isOver: true }),
     /** The step under way is done. */
     done() {
       underWay!.resolve()
@@ -275,7 +288,7 @@ t.test('the end closes the room before, too', async t => {
   wantsRoom(8, 1, 2)
   done()
   takeSteps()
-  tell({ kind: 'wanted', roomId: 8, entries: [], isOver: true })
+  tell({ kind: 'wanted', roomId: 8, gateway: undefined, entries: [], isOver: true })
   t.same(takeSteps(), ['close'])
   done()
   t.same(takeSteps(), ['close in 8'])
