@@ -79,7 +79,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       call.on('media', () => this.#enter()),
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
-    this.#gateway.on('epoch', ({ feed, epoch }) => this.#onEpoch(feed, epoch))
+    this.on('epoch', ({ feed, epoch }) => this.#onEpoch(feed, epoch))
     this.on('participant', ({ userId, undecryptable }) => this.#askForKey(userId, undecryptable))
     // No further sender is opened with this key. Should it fail, the call says so.
     this.on('epochFull', () => this.#call.isHost && this.#call.renewKey?.().catch(() => {}))
@@ -253,4 +253,14 @@ function endOf(media: MediaCall['media']): number {
   return Number.parseInt(media?.pluginToken ?? '0', 10)
 }
 
-const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'epochFull', 'kicked', 'error'] as const
+const GATEWAY_EVENTS = [
+  'participant',
+  'gone',
+  'state',
+  'speaking',
+  'quality',
+  'epochFull',
+  'epoch',
+  'kicked',
+  'error',
+] as const
