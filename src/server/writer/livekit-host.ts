@@ -30,10 +30,8 @@ export class LiveKitHost implements GatewayHost {
       if (outcome === 'ok') watch.health.answered()
       else watch.health.failed(outcome)
     })
-    this.gateway = new LiveKitGateway({
-      ...{ api: this.#api, tokens: new LiveKitTokens(settings), monotonicMs },
-      onStranger: () => metrics.mediaOutsiders.inc({ gateway }),
-    })
+    const onOutsider = () => metrics.mediaOutsiders.inc({ gateway })
+    this.gateway = new LiveKitGateway(this.#api, new LiveKitTokens(settings), monotonicMs, onOutsider)
     this.#sweep = new RoomSweep({
       ...{ watch, gateway: this.gateway, monotonicMs },
       onStranger: () => metrics.mediaStrangers.inc({ gateway }),

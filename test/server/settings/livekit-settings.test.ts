@@ -58,5 +58,7 @@ t.test('a part of them, a short secret and a second kind of gateway are refused'
     CALLSIGN_JANUS_TOKEN_SECRET: 'c',
     CALLSIGN_JANUS_CLIENT_URL: 'wss://janus.example.org',
   }
-  t.match(problemsOf({ ...WHOLE, ...janus }), [/JANUS.*LIVEKIT.* are both set: calls have one kind of gateway$/])
+  t.match(problemsOf({ ...WHOLE, ...janus }), [
+    /JANUS.*LIVEKIT.* are both set: calls have one kind of gateway$/,
+  ])
 })
