@@ -17,7 +17,8 @@ export class Group implements Carrier {
   /** Throws `MEDIA_UNSUPPORTED`. */
   constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
     this.#onPeers = onPeers
-    this.#media = joinMedia(call, { relay: () => me.relay(), microphone: false, camera: false })
+    const relay = () => me.relay()
+    this.#media = joinMedia(call, { relay, microphone: false, camera: false, newWorker })
     for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
     this.#media.on('speaking', speaker => {
       this.#speaking = speaker?.feed
@@ -85,4 +86,9 @@ export class Group implements Carrier {
     for (const track of present) known.addTrack(track)
     return known
   }
+}
+
+/** A file of this server: the policy of its pages allows no worker of a Blob URL. */
+function newWorker(): Worker {
+  return new Worker(new URL('../../src/app/media/worker.js', import.meta.url), { type: 'module' })
 }

@@ -45,9 +45,11 @@ export interface MediaCall
 
 /**
  * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
- * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there.
+ * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. One whose gateway is LiveKit is
+ * refused likewise.
  */
 export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): CallMedia {
+  if (call.media?.kind === 'livekit') throw notForLiveKit()
   return new CallMedia(call, options)
 }
 
@@ -199,6 +201,11 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   #enter(): void {
     const { media, roomId } = this.#call
+    if (media?.kind === 'livekit' && !this.#hasLeft) {
+      // The record came after the join.
+      this.emit('error', notForLiveKit())
+      return this.leave()
+    }
     const { url, roomToken, pluginToken } = media ?? {}
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
@@ -234,6 +241,11 @@ async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
     const sentence = 'The browser does not give the device, or there is none.'
     throw new CallsignError('MEDIA_DEVICE_UNAVAILABLE', sentence, { members: { name }, cause })
   }
+}
+
+function notForLiveKit(): CallsignError {
+  const sentence = 'The gateway is LiveKit: use joinLiveKit of @callsign/sdk/app/livekit.'
+  return new CallsignError('MEDIA_UNSUPPORTED', sentence)
 }
 
 /** Seconds since 1970, before the first comma of a token. */

@@ -12,6 +12,7 @@ import type { Quality } from './link-quality.ts'
 import { LinkWatch } from './link-watch.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { newWorker } from './new-worker.ts'
 import type { StreamName } from './publisher.ts'
 import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
 
@@ -222,7 +223,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       },
       signal,
     )
-    if (signal.aborted) return
+    if (signal.aborted) return stay.close()
     this.#stay = stay
     this.#follow()
     await this.#frames.ready
@@ -347,10 +348,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
     this.emit('error', told)
   }
-}
-
-function newWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {

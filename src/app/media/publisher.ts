@@ -15,6 +15,7 @@ export interface Peer {
   readonly handle: JanusHandle
   readonly connection: RTCPeerConnection
   readonly frames: FrameWorker
+  readonly close: () => void
 }
 
 export interface Coding {
@@ -106,7 +107,7 @@ export class Publisher {
   }
 
   close(): void {
-    this.#peer.connection.close()
+    this.#peer.close()
   }
 
   #addSender(name: StreamName, codec: VideoCodec, layers: RTCRtpEncodingParameters[]): RTCRtpSender {
@@ -146,7 +147,12 @@ export function openPeer(
   const connection = new RTCPeerConnection(configuration)
   connection.onicecandidate = ({ candidate }) => handle.trickle(candidate)
   connection.onconnectionstatechange = () => onState(connection.connectionState)
-  return { handle, connection, frames }
+  const close = () => {
+    connection.close()
+    // No event comes of it, and nobody waits for another state any more.
+    onState('closed')
+  }
+  return { handle, connection, frames, close }
 }
 
 /** Undefined for a description that this SDK does not make. */

@@ -107,7 +107,6 @@ async function runTests(): Promise<void> {
     // The refusal is what is tried here.
     context.removeAllListeners('console')
     const page = await context.newPage()
-    const tab = new MediaTab(page)
     await page.route('**/missing.js', route => route.fulfill({ status: 404 }))
     await page.route('**/strict', async route => {
       const response = await route.fetch({ url: house.url })
@@ -124,11 +123,11 @@ async function runTests(): Promise<void> {
         }
       })`
     await page.goto(house.url)
-    t.same(await tab.evaluate(opens('/missing.js')), ['MEDIA_UNSUPPORTED', 'closed'])
+    t.same(await page.evaluate(opens('/missing.js')), ['MEDIA_UNSUPPORTED', 'closed'])
     // `deaf` of the page has one too.
     await page.addInitScript('window.RealWorker = Worker; window.Worker = class {}')
     await page.goto(`${house.url}strict`)
     await page.evaluate('window.Worker = RealWorker')
-    t.same(await tab.evaluate(opens('/worker.js')), ['MEDIA_UNSUPPORTED', 'closed'])
+    t.same(await page.evaluate(opens('/worker.js')), ['MEDIA_UNSUPPORTED', 'closed'])
   })
 }
