@@ -29,7 +29,7 @@ export class Group implements Carrier {
       this.#show()
     })
     this.#media.on('error', error => {
-      // After others the next attempt follows, and the page says that it connects.
+      // After any other error the next attempt follows, and the page says that it connects.
       if (!hasCode(error, 'MEDIA_UNSUPPORTED')) return
       this.failure = error
       this.#show()

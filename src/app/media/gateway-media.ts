@@ -30,7 +30,7 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
-  /** The active speaker, or nobody. By this device's own ears: what the gateway says of loudness is not asked. */
+  /** The active speaker, if there is one, from the sound that this device has opened and not by the gateway's word. */
   readonly speaking: FeedOrOwn | undefined
   readonly quality: FeedOrOwn & { readonly quality: Quality }
   /** Frames of the feed come with the key of this epoch: its device has it. */
