@@ -16,7 +16,7 @@ export class LinkWatch {
   readonly #links = new Map<string, LinkQuality>()
   readonly #tell: (feed: string) => void
   #streams: readonly HeardStream[] = []
-  #reports = -1
+  #reports = 0
   #isAway = false
 
   /** `tell` hears whose quality has changed. */
@@ -48,7 +48,8 @@ export class LinkWatch {
     { isSending, reports, state, isBad }: OwnSample,
   ): void {
     const before = this.#streams
-    const isSilent = state !== 'connected' || (isSending && reports === this.#reports)
+    // A browser may count no reports at all.
+    const isSilent = state !== 'connected' || (isSending && reports > 0 && reports === this.#reports)
     this.#streams = streams
     this.#reports = reports
     this.#look(OWN, isSilent, isBad)

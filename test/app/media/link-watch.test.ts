@@ -99,6 +99,7 @@ t.test('while nothing reaches this device, the members keep their quality', asyn
   }
   const muted = { isSilent: true, isSending: false }
   t.same(play([{ streams: came, own: muted, times: 5 }]), [], 'the gateway reports on nothing')
+  t.same(play([{ own: { isSilent: true }, times: 5 }]), [], 'the browser counts no reports')
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
 })
 
