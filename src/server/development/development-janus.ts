@@ -126,8 +126,8 @@ async function writeFiles(folder: string, host: string): Promise<JanusMediaSetti
   const urls = { adminUrl: `http://127.0.0.1:${admin}/admin`, clientUrl: `ws://${host}:${ws}` }
   return {
     kind: 'janus',
-    gateways: [{ ...gateway, ...urls }],
-    events: { host: '127.0.0.1', port: events, user, password },
+    gateways: [{ ...gateway, ...urls, eventsLogin: { user, password } }],
+    events: { host: '127.0.0.1', port: events },
   }
 }
 
