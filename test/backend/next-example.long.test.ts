@@ -1,13 +1,17 @@
-/** `examples/next`, installed with the packed SDK, built and served: it signs a user in, knows them, and takes webhooks. */
+/**
+ * `examples/next`, installed with the packed SDK, built and served: it signs a user in, knows them, and takes webhooks. A page that
+ * is put beside it has the worker of calls' media.
+ */
 
 import { createHmac } from 'node:crypto'
-import { cpSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Callsign } from '../../src/app/callsign.ts'
 import { memoryStorage } from '../../src/app/storage/storage.ts'
 import { CallsignServer } from '../../src/backend/server.ts'
 import { webSocket } from '../support/app-connections.ts'
+import { openBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram, runProgram, spawnBound } from '../support/programs.ts'
@@ -26,6 +30,9 @@ t.test('the example in Next.js', { skip }, async t => {
   const folder = t.testdir()
   const example = join(folder, 'example')
   cpSync(join(PROJECT_ROOT, 'examples/next'), example, { recursive: true })
+  mkdirSync(join(example, 'app/media'))
+  writeFileSync(join(example, 'app/layout.jsx'), LAYOUT)
+  writeFileSync(join(example, 'app/media/page.jsx'), MEDIA_PAGE)
   const packed = await run(process.execPath, builtProgram('scripts/support/pack-sdk'), folder)
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefix', example]
   const installed = await run('npm', 'install', ...flags, packed.stdout.trim())
@@ -62,6 +69,11 @@ t.test('the example in Next.js', { skip }, async t => {
   t.teardown(() => child.kill())
   await new Started(child).printed('✓ Ready')
 
+  const page = await (await openBrowser(t))?.newPage()
+  await page?.goto(`${address}/media`)
+  await page?.waitForFunction('window.answer')
+  t.equal(await page?.evaluate('answer'), page && 0, 'the worker answers')
+
   const callsign = new CallsignServer({ url: server.serverApi, key })
   await callsign.users.put({ ext: 'acme-1' }, { displayName: 'Ann' })
   const signature = createHmac('sha256', SESSION_SECRET).update('acme-1').digest('base64url')
@@ -83,6 +95,22 @@ t.test('the example in Next.js', { skip }, async t => {
   t.equal((await webhook('test', '--id', id)).code, 0)
   t.equal((await fetch(`${address}/webhooks/callsign`, { method: 'POST', body: '{}' })).status, 401)
 })
+
+const LAYOUT = `export default function Layout({ children }) {
+  return <html lang="en"><body>{children}</body></html>
+}
+`
+const MEDIA_PAGE = `'use client'
+import { GatewayMedia } from '@callsign/sdk/app/media'
+import { useEffect } from 'react'
+
+export default function Page() {
+  useEffect(() => {
+    window.answer = new GatewayMedia({ callId: '1' }).statistics().then(({ participants }) => participants.size)
+  }, [])
+  return null
+}
+`
 
 function strings(environment: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
