@@ -26,6 +26,22 @@ const run = (file: string, ...args: string[]) => runProgram(file, args, { enviro
 const asked = await run('npm', 'view', 'next', 'version')
 const skip = asked.code !== 0 && 'needs the packages of Next.js, and npm reaches no registry'
 
+const LAYOUT = `export default function Layout({ children }) {
+  return <html lang="en"><body>{children}</body></html>
+}
+`
+const MEDIA_PAGE = `'use client'
+import { GatewayMedia } from '@callsign/sdk/app/media'
+import { useEffect } from 'react'
+
+export default function Page() {
+  useEffect(() => {
+    window.answer = new GatewayMedia({ callId: '1' }).statistics().then(({ participants }) => participants.size)
+  }, [])
+  return null
+}
+`
+
 t.test('the example in Next.js', { skip }, async t => {
   const folder = t.testdir()
   const example = join(folder, 'example')
@@ -95,22 +111,6 @@ t.test('the example in Next.js', { skip }, async t => {
   t.equal((await webhook('test', '--id', id)).code, 0)
   t.equal((await fetch(`${address}/webhooks/callsign`, { method: 'POST', body: '{}' })).status, 401)
 })
-
-const LAYOUT = `export default function Layout({ children }) {
-  return <html lang="en"><body>{children}</body></html>
-}
-`
-const MEDIA_PAGE = `'use client'
-import { GatewayMedia } from '@callsign/sdk/app/media'
-import { useEffect } from 'react'
-
-export default function Page() {
-  useEffect(() => {
-    window.answer = new GatewayMedia({ callId: '1' }).statistics().then(({ participants }) => participants.size)
-  }, [])
-  return null
-}
-`
 
 function strings(environment: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(

@@ -254,6 +254,22 @@ t.test('a development server’s refusal is the error, and so is its silence', a
   await t.rejects(sentCode('http://127.0.0.1:9', 'ann@b.co'), { name: 'CallsignError', code: 'NO_ANSWER' })
 })
 
+t.test('a page that may not read an answer at all hears which setting lets it', async t => {
+  const { fetch } = globalThis
+  const origin = 'http://app.example:5173'
+  t.teardown(() => {
+    globalThis.fetch = fetch
+    Reflect.deleteProperty(globalThis, 'location')
+  })
+  Object.assign(globalThis, { location: { origin } })
+  globalThis.fetch = async (_, init) => {
+    if (init?.mode === 'no-cors') return new Response()
+    throw new TypeError('Failed to fetch')
+  }
+  const message = new RegExp(`CALLSIGN_CORS_ORIGINS=${origin},`)
+  await t.rejects(sentCode('http://127.0.0.1:8080', 'ann@b.co'), { code: 'ORIGIN_NOT_ALLOWED', message })
+})
+
 t.test('without an answer, a foreign page hears of the setting that could be the reason', async t => {
   const fetch = () => Promise.reject(new TypeError('Failed to fetch'))
   const platform = platformOf({ wait: async () => undefined })
