@@ -17,6 +17,7 @@ export const skipWithoutJanus = skipWithout([JANUS_PROGRAM], 'janus')
 export interface JanusOptions {
   /** Where its events go; by default to a server with the `environment` of this Janus. */
   readonly eventsUrl?: string
+  readonly eventsUser?: string
   readonly sendsEvents?: false
 }
 
@@ -35,7 +36,7 @@ export async function startJanus(t: Test, folder: string, options: JanusOptions 
     JANUS_ADMIN_KEY: secrets.adminKey,
     JANUS_TOKEN_SECRET: secrets.tokenSecret,
     JANUS_EVENTS_URL: options.eventsUrl ?? `http://127.0.0.1:${ports.events}/events`,
-    JANUS_EVENTS_USER: EVENTS_USER,
+    JANUS_EVENTS_USER: options.eventsUser ?? EVENTS_USER,
     JANUS_EVENTS_PASSWORD: secrets.eventsPassword,
     JANUS_WS_IP: '127.0.0.1',
     JANUS_WS_PORT: ports.ws,
@@ -86,6 +87,15 @@ export class Janus {
       CALLSIGN_JANUS_EVENTS_PORT: String(this.eventsPort),
       CALLSIGN_JANUS_EVENTS_USER: EVENTS_USER,
       CALLSIGN_JANUS_EVENTS_PASSWORD: this.secrets.eventsPassword,
+    }
+  }
+
+  /** Settings of a server that uses it beside others, as its file has them. */
+  listed(name: string, more: object = {}): object {
+    return {
+      ...{ name, adminUrl: this.adminUrl, clientUrl: this.url },
+      ...this.secrets,
+      ...more,
     }
   }
 

@@ -1,0 +1,274 @@
+/** Two Janus: a call goes on at the other when its own is killed, hangs, or is gone from the list; and one of them drains. */
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { checkMedia } from '../../scripts/doctor/media.ts'
+import { readConfig } from '../../src/server/settings/config.ts'
+import { befriend, type Person, settingsFor, signInPerson, startCall } from '../support/call-people.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
+import { JanusClient } from '../support/janus-client.ts'
+import { Cluster, eventually, until } from '../support/nodes.ts'
+import { productionEnvironment } from '../support/outside-world.ts'
+import { skipWithoutPostgres } from '../support/postgres.ts'
+import { type RunningServer, startServer } from '../support/server.ts'
+import { SocketClient } from '../support/socket-client.ts'
+import { deviceOf } from '../support/wire-server.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of any form
+type Body = any
+
+/** A device with a connection that hears of calls. */
+interface Phone extends Person {
+  readonly peer: SocketClient
+}
+
+interface Gateways {
+  readonly one: Janus
+  readonly two: Janus
+  readonly environment: Readonly<Record<string, string>>
+  /** Writes the list, each gateway with these members; undefined: without it. */
+  list(one: object | undefined, two: object | undefined): void
+  /** By what devices are told. */
+  at(url: string): Gateway
+}
+
+interface Gateway {
+  readonly name: 'one' | 'two'
+  readonly janus: Janus
+}
+
+async function openGateways(t: Test, folder: string): Promise<Gateways> {
+  const port = await freePort()
+  const eventsUrl = `http://127.0.0.1:${port}/events`
+  const open = (name: string) => startJanus(t, join(folder, name), { eventsUrl, eventsUser: name })
+  const [one, two] = [await open('one'), await open('two')]
+  const file = join(folder, 'gateways.json')
+  const list: Gateways['list'] = (ofOne, ofTwo) => {
+    const gateways = [
+      ...(ofOne ? [one.listed('one', ofOne)] : []),
+      ...(ofTwo ? [two.listed('two', ofTwo)] : []),
+    ]
+    writeFileSync(file, JSON.stringify({ gateways }), { mode: 0o600 })
+  }
+  list({}, {})
+  return {
+    ...{ one, two, list },
+    environment: { CALLSIGN_JANUS_FILE: file, CALLSIGN_JANUS_EVENTS_PORT: String(port) },
+    at: url => (url === one.url ? { name: 'one', janus: one } : { name: 'two', janus: two }),
+  }
+}
+
+async function connect(server: Pick<RunningServer, 'http'>, person: Person): Promise<Phone> {
+  const peer = await SocketClient.connect('websocket', server.http, deviceOf(person).token)
+  await peer.subscribe('/user/queue/calls', 'calls')
+  return { ...person, peer }
+}
+
+/** The next event of this type. */
+async function heard({ peer }: Phone, type: string): Promise<Body> {
+  const frame = await peer.frame(({ body }) => String(body).includes(`"type":"${type}"`))
+  return JSON.parse(String(frame.body))
+}
+
+async function enter(t: Test, { roomId, media }: Body): Promise<JanusClient> {
+  const client = await JanusClient.open(media)
+  t.teardown(() => client.close())
+  t.match(await client.join(roomId, media.roomToken), { videoroom: 'joined', room: roomId })
+  return client
+}
+
+async function roomsOf(janus: Janus): Promise<number[]> {
+  const { list } = await janus.videoRoom({ request: 'list', admin_key: janus.secrets.adminKey })
+  return (list as { room: number }[]).map(({ room }) => room)
+}
+
+/** Both are told of the other gateway, and get into the room there. */
+async function goOn(t: Test, phones: readonly Phone[], { janus }: Gateway): Promise<void> {
+  for (const phone of phones) {
+    const ready = await heard(phone, 'media_ready')
+    t.match(ready.media, { kind: 'janus', state: 'ready', url: janus.url })
+    await enter(t, ready)
+  }
+}
+
+/** The writer's figure for this gateway, of the first outcome; NaN without one. */
+async function figureOf(
+  { admin }: Pick<RunningServer, 'admin'>,
+  name: string,
+  gateway: string,
+): Promise<number> {
+  const lines = (await (await fetch(`${admin}/metrics`)).text()).split('\n')
+  const line = lines.find(each => each.startsWith(`${name}{`) && each.includes(`gateway="${gateway}"`))
+  return Number(line?.split(' ').at(-1))
+}
+
+const SERVED_BY = { CALLSIGN_FRONTS: '2' }
+
+t.test('two Janus and two fronts', { skip: skipWithoutJanus }, async t => {
+  const folder = t.testdir()
+  const gateways = await openGateways(t, folder)
+  const { one, two, list, at } = gateways
+  const environment = {
+    ...{ ...productionEnvironment(), ...settingsFor(4), ...SERVED_BY },
+    ...gateways.environment,
+  }
+  const server = await startServer({ dataFolder: join(folder, 'data'), dev: false, environment })
+  t.teardown(() => server.end('SIGKILL'))
+  const people = await Promise.all([0, 1, 2, 3].map(number => signInPerson(server.http, number)))
+  const [ann, bob, cid, dan] = (await Promise.all(people.map(each => connect(server, each)))) as [
+    Phone,
+    Phone,
+    Phone,
+    Phone,
+  ]
+  await befriend(ann, bob)
+  await befriend(cid, dan)
+  const otherOf = ({ name }: Gateway) => at(name === 'one' ? two.url : one.url)
+  const figure = (name: string, gateway: string) => figureOf(server, name, gateway)
+  /** Sends SIGHUP and resolves when the log says what came of it. */
+  const renew = async (outcome: 'renewed' | 'not-renewed') => {
+    const before = server.stderr().length
+    server.process.kill('SIGHUP')
+    await until(async () => server.stderr().slice(before).includes(`"event":"media-gateways-${outcome}"`))
+  }
+
+  const { body: call } = await startCall(ann, [bob])
+  const path = `/app/api/call/${call.callId}`
+  const bobs = await bob.app.get(200, `POST ${path}/join`)
+  const first = at(call.media.url)
+  const second = otherOf(first)
+
+  await t.test('its gateway is killed: the call goes on at the other', async t => {
+    t.equal(bobs.media.url, first.janus.url)
+    await enter(t, call)
+    await enter(t, bobs)
+    await first.janus.kill()
+    const killedAtMs = performance.now()
+    await goOn(t, [ann, bob], second)
+    t.comment(`after ${Math.round(performance.now() - killedAtMs)} ms`)
+    t.match(await ann.app.get(200, `GET ${path}`), { roomId: call.roomId, media: { url: second.janus.url } })
+    t.same(await roomsOf(second.janus), [call.roomId])
+    t.equal(await figure('callsign_media_gateway_up', first.name), 0)
+    t.equal(await figure('callsign_media_calls', second.name), 1)
+    t.equal(await figure('callsign_media_calls', first.name), 0)
+  })
+
+  await t.test('that one hangs: the call goes back, and its old room ends once it goes on', async t => {
+    await first.janus.start()
+    await until(async () => (await figure('callsign_media_gateway_up', first.name)) === 1)
+    second.janus.stop()
+    const stoppedAtMs = performance.now()
+    await goOn(t, [ann, bob], first)
+    t.comment(`after ${Math.round(performance.now() - stoppedAtMs)} ms`)
+    second.janus.continue()
+    await until(async () => (await roomsOf(second.janus)).length === 0)
+    t.same(await roomsOf(first.janus), [call.roomId])
+    t.match(await bob.app.get(200, `GET ${path}`), { media: { state: 'ready', url: first.janus.url } })
+  })
+
+  await t.test('feeds are those of the gateway that has the call', async t => {
+    const client = await enter(t, await bob.app.get(200, `GET ${path}`))
+    const { id } = await client
+      .message({ request: 'listparticipants', room: call.roomId })
+      .then(({ participants }: Body) => participants.at(-1))
+    await until(async () => {
+      const { participants } = await ann.app.get(200, `GET ${path}`)
+      return participants.some((each: Body) => each.feedIds?.includes(id))
+    })
+    t.pass('by its own login')
+  })
+
+  await t.test('it drains: the call stays, and the next one is elsewhere', async t => {
+    list(...drained(first.name))
+    await renew('renewed')
+    const { status, body: next } = await startCall(cid, [dan])
+    t.equal(status, 201)
+    t.equal(next.media.url, second.janus.url)
+    await enter(t, next)
+    t.match(await ann.app.get(200, `GET ${path}`), { media: { state: 'ready', url: first.janus.url } })
+    t.equal(await figure('callsign_media_gateway_draining', first.name), 1)
+    await cid.app.get(200, `POST /app/api/call/${next.callId}/end`)
+  })
+
+  await t.test('a list that can not be used is named, and the one before stays', async t => {
+    list({ weight: 1_000 }, {})
+    await renew('not-renewed')
+    t.match(server.stderr(), /"one\\": weight is a whole number from 1 to 100/)
+    t.match(await ann.app.get(200, `GET ${path}`), { media: { state: 'ready', url: first.janus.url } })
+    t.equal(await figure('callsign_media_gateway_draining', first.name), 1)
+  })
+
+  await t.test('it is gone from the list: its calls go to the other at once', async t => {
+    if (first.name === 'one') list(undefined, {})
+    else list({}, undefined)
+    await renew('renewed')
+    await goOn(t, [ann, bob], second)
+    t.ok(Number.isNaN(await figure('callsign_media_gateway_up', first.name)), 'and it has no figures')
+    const ownEnvironment = { ...gateways.environment }
+    const findings = await checkMedia({ config: readConfig(ownEnvironment, { dev: true }), skews: [] })
+    t.same(
+      findings.map(({ check, state }) => `${check} ${state}`),
+      ['media admin ok', 'media client ok', 'media events ok'],
+    )
+    list({}, { drain: true })
+    const both = await checkMedia({ config: readConfig(ownEnvironment, { dev: true }), skews: [] })
+    t.match(
+      both.map(({ check }) => check),
+      ['media admin of one', 'media client of one', 'media events of one'],
+    )
+  })
+
+  await t.test('the log names gateways and no secret', async t => {
+    await ann.app.get(200, `POST ${path}/end`)
+    await until(async () => (await roomsOf(second.janus)).length === 0)
+    const text = server.stderr()
+    t.match(text, new RegExp(`"event":"media-gateway-lost","gateway":"${first.name}"`))
+    t.match(text, new RegExp(`"event":"media-gateway-given-up","gateway":"${first.name}","calls":1`))
+    for (const janus of [one, two])
+      for (const secret of Object.values(janus.secrets)) t.notOk(text.includes(secret))
+    t.notMatch(text, /"event":"(?:fault|actor-failed|fatal)"/)
+  })
+})
+
+/** The members of both in a list where this one drains. */
+function drained(name: Gateway['name']): [object, object] {
+  return name === 'one' ? [{ drain: true }, {}] : [{}, { drain: true }]
+}
+
+t.test(
+  'another node takes over: calls keep their gateway, and one whose gateway is lost goes on at the other',
+  { skip: skipWithoutJanus || skipWithoutPostgres },
+  async t => {
+    const folder = t.testdir()
+    const gateways = await openGateways(t, folder)
+    const { at, one, two } = gateways
+    const { environment } = gateways
+    const cluster = await Cluster.start(t, { environment, folder: join(folder, 'nodes') })
+    const { server } = cluster.two
+    const people = await Promise.all([0, 1].map(number => signInPerson(server.http, number)))
+    const [ann, bob] = (await Promise.all(people.map(each => connect(server, each)))) as [Phone, Phone]
+    await befriend(ann, bob)
+    const { body: call } = await startCall(ann, [bob])
+    const path = `/app/api/call/${call.callId}`
+    await bob.app.get(200, `POST ${path}/join`)
+    const first = at(call.media.url)
+    const second = at(first.name === 'one' ? two.url : one.url)
+    await enter(t, call)
+
+    await cluster.one.end('SIGKILL')
+    await until(async () => (await cluster.writer()) === cluster.two)
+    // It has looked at both more than once, and swept them.
+    for (const { name } of [first, second])
+      await until(async () => (await figureOf(server, 'callsign_media_requests_total', name)) >= 4)
+    const read = await eventually(() => ann.app.get(200, `GET ${path}`))
+    const [annAgain, bobAgain] = [await connect(server, ann), await connect(server, bob)]
+    t.match(read, { media: { state: 'ready', url: first.janus.url } })
+    t.same([await roomsOf(first.janus), await roomsOf(second.janus)], [[call.roomId], []])
+    await first.janus.kill()
+    await goOn(t, [annAgain, bobAgain], second)
+    await ann.app.get(200, `POST ${path}/end`)
+    await until(async () => (await roomsOf(second.janus)).length === 0)
+  },
+)
