@@ -71,6 +71,7 @@ export class CallRooms {
         gatewayFor: deps.gatewayFor,
         newEventId: () => newEventId(randomBytes),
         idsAs,
+        admit: deps.admit,
         monotonicMs,
         decisions: metrics.callCommands,
         loweredPushes: metrics.loweredPushes,

@@ -9,6 +9,7 @@ import { readRoutes } from '../api/table/operation-routes.ts'
 import type { RequestRates } from '../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { CurrentMedia } from '../media/current-media.ts'
+import { LiveKitTokens } from '../media/livekit-tokens.ts'
 import type { MediaSettings } from '../media/media-settings.ts'
 import { RoomTokens } from '../media/room-tokens.ts'
 import type { Admit } from '../schema/call.ts'
@@ -60,12 +61,16 @@ export function openReads(serving: Serving): Reads {
 
 /** Admits devices to the gateways' rooms, alike in every process: tokens follow from the settings as they are now. */
 export function admitOf(media: Pick<CurrentMedia, 'settings'>): ApiDeps['admit'] {
-  const kind = media.settings?.kind
-  if (kind === undefined) return undefined
+  const { settings } = media
+  if (settings === undefined) return undefined
+  if (settings.kind === 'livekit') {
+    const { admit, identityOf } = new LiveKitTokens(settings.livekit)
+    return { kind: 'livekit', keySize: settings.livekit.keySize, admissionOf: admit, identityOf }
+  }
   let read: MediaSettings | undefined
   let admissionOf: Admit['admissionOf']
   return {
-    kind,
+    kind: 'janus',
     admissionOf(entry) {
       if (read !== media.settings) {
         read = media.settings

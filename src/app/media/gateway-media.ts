@@ -7,61 +7,40 @@ import { fullJitterMs } from '../../back-off.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
-import { type HandleEvent, type JanusHandle, JanusSession, type PublisherData } from './janus-session.ts'
+import type { HandleEvent, PublisherData } from './janus-session.ts'
+import type { Quality } from './link-quality.ts'
+import { LinkWatch } from './link-watch.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
-import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
-import { Subscriber } from './subscriber.ts'
-
-export interface GatewayMediaOptions {
-  readonly callId: string
-  /** The codec of this device's picture: VP8 unless given. */
-  readonly codec?: VideoCodec
-  /**
-   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
-   * most pictures are small.
-   */
-  readonly simulcast?: boolean
-  /** A function is asked before each time it joins. */
-  readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
-  readonly iceTransportPolicy?: RTCIceTransportPolicy
-  /** Makes the worker, where the app's packer does not find `worker.js` beside this module. */
-  readonly newWorker?: () => Worker
-}
-
-/** Lets this device into the room. */
-export interface Admission {
-  readonly url: string
-  readonly roomId: number
-  readonly roomToken: string
-  readonly pluginToken: string
-}
+import { newWorker } from './new-worker.ts'
+import type { StreamName } from './publisher.ts'
+import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
+
+/** A member's device, or this one: `own`. */
+export interface FeedOrOwn {
+  readonly feed: string
+  /** Undefined for this device, and for a feed that the server does not know, or not yet. */
+  readonly userId: string | undefined
+}
 
 export interface MediaEvents {
   /** One has come, or has changed. */
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** The active speaker, or nobody. By this device's own ears: what the gateway says of loudness is not asked. */
+  readonly speaking: FeedOrOwn | undefined
+  readonly quality: FeedOrOwn & { readonly quality: Quality }
+  /** Frames of the feed come with the key of this epoch: its device has it. */
+  readonly epoch: { readonly feed: string; readonly epoch: number }
   /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
   readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
-  /** An attempt has failed; the next one follows. */
+  /** An attempt has failed, and the next one follows; none does after `MEDIA_UNSUPPORTED`: the state is `closed`. */
   readonly error: CallsignError
-}
-
-/** One stay in the room. */
-interface Stay {
-  readonly session: JanusSession
-  readonly publisher: Publisher
-  readonly subscriber: Subscriber
-  /** Feeds of the other members who send. */
-  readonly feeds: () => Promise<readonly string[]>
-  isLooking: boolean
-  /** Packets and frames by track, at the last look for lost transforms. */
-  readonly looked: Map<string, { readonly packets: number; readonly frames: number }>
 }
 
 export class GatewayMedia extends Emitter<MediaEvents> {
@@ -75,10 +54,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
   #attempts: AbortController | undefined
-  #stay: Stay | undefined
+  #stay: RoomStay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
-  readonly #participants = new MediaParticipants((change, participant) => this.emit(change, participant))
+  readonly #links = new LinkWatch(feed => this.#onQuality(feed))
+  readonly #participants = new MediaParticipants(
+    (change, participant) => this.emit(change, participant),
+    feed => this.#links.qualityOf(feed),
+  )
   #watchdog: ReturnType<typeof setInterval> | undefined
+  #listening: ReturnType<typeof setInterval> | undefined
   #mended = 0
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
   #connectingMs = CONNECTING_MS
@@ -87,12 +71,19 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
-    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
-      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      const { undecryptable } = this.#participants
-      if (report.kind === 'decryptable') undecryptable.delete(report.track)
-      else undecryptable.set(report.track, report.reason)
-      this.#show()
+    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
+      onReport: report => {
+        if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
+        if (report.kind === 'epoch') return this.#onEpoch(report)
+        const { undecryptable } = this.#participants
+        if (report.kind === 'decryptable') undecryptable.delete(report.track)
+        else undecryptable.set(report.track, report.reason)
+        this.#show()
+      },
+      onFailed: error => {
+        this.#report(error)
+        this.#close()
+      },
     })
   }
 
@@ -139,6 +130,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
    * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    if (this.#frames.isOver) return
     const before = this.#admission
     this.#admission = admission
     const isThere = before?.url === admission.url && before.roomId === admission.roomId
@@ -159,14 +151,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     if (track === undefined) this.#tracks.delete(name)
     else this.#tracks.set(name, track)
-    await this.#stay?.publisher.replace(name, track)
+    await this.#stay?.publisher.replace(name)
     await this.#describe()
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone: not even silence, which would have a size. */
   async mute(isMuted: boolean): Promise<void> {
     const microphone = this.#tracks.get('microphone')
     if (microphone !== undefined) microphone.enabled = !isMuted
+    await this.#stay?.publisher.replace('microphone')
     await this.#describe()
   }
 
@@ -184,7 +177,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   /** How often a transform that the browser had lost was laid anew. */
   get transformsMended(): number {
-    return this.#mended
+    return this.#mended + (this.#stay?.mended ?? 0)
   }
 
   async #joinAgain(): Promise<void> {
@@ -206,57 +199,35 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   }
 
   async #enter(signal: AbortSignal): Promise<void> {
-    const { roomId, roomToken } = this.#admission!
-    const { iceServers = [], iceTransportPolicy = 'all' } = this.#options
-    const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
-    if (signal.aborted) return
-    const configuration: RTCConfiguration = {
-      iceServers: servers,
-      iceTransportPolicy,
-      bundlePolicy: 'max-bundle',
-    }
     const again = (error?: unknown) => {
       if (!signal.aborted) this.#lose(error)
     }
-    const onSocket = (state: 'lost' | 'back') => {
-      this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
-      if (state === 'back') void this.#catchUp().catch(again)
-    }
-    const session = new JanusSession(this.#admission!, onSocket, again)
-    signal.addEventListener('abort', () => session.destroy())
-    // Else the other members would see a ghost for as long as a lost session is kept.
-    globalThis.addEventListener('pagehide', () => session.destroy(), { signal })
-    try {
-      await session.open()
-      const { callId } = this.#options
-      const room = { room: roomId, token: roomToken }
-      const own = await session.attach(callId, event => this.#onEvent(event, again))
-      // A random label: the gateway learns no names.
-      const display = crypto.randomUUID()
-      const joined = await own.message({ ...room, request: 'join', ptype: 'publisher', display })
-      const handle = await session.attach(callId, event => subscriber.onEvent(event))
-      const openOn = (handle: JanusHandle) =>
-        openPeer(handle, this.#frames, configuration, this.#onConnectionState(again))
-      const subscriber: Subscriber = new Subscriber(openOn(handle), {
-        join: () => ({ room: roomId, token: this.#admission!.roomToken, private_id: joined.data.private_id }),
+    const stay = await RoomStay.open(
+      {
+        admission: () => this.#admission!,
+        options: this.#options,
+        frames: this.#frames,
+        tracks: this.#tracks,
         small: this.#small,
+        connectingMs: () => this.#connectingMs,
+        onConnected: isInTime => {
+          this.#connectingMs = isInTime ? CONNECTING_MS : Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
+        },
+        onSocket: state => {
+          this.#setState(state === 'lost' ? 'reconnecting' : 'connected')
+          if (state === 'back') void this.#catchUp().catch(again)
+        },
+        onEvent: event => this.#onEvent(event, again),
         onTracks: () => this.#show(),
-        onError: again,
-      })
-      const { codec = 'vp8', simulcast = false } = this.#options
-      const publisher = new Publisher(openOn(own), this.#tracks, codec, simulcast)
-      const feeds = async () => {
-        const { data } = await own.message({ request: 'listparticipants', room: roomId })
-        const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== joined.data.id)
-        return sending.map(({ id }) => String(id))
-      }
-      this.#stay = { session, publisher, subscriber, feeds, isLooking: false, looked: new Map() }
-      this.#follow()
-      await publisher.publish()
-    } catch (error) {
-      session.destroy()
-      throw error
-    }
+        onLost: again,
+      },
+      signal,
+    )
+    if (signal.aborted) return stay.close()
+    this.#stay = stay
+    this.#follow()
+    await this.#frames.ready
+    if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
     this.#setState('connected')
     // A track may have come while the rest was published.
@@ -264,25 +235,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     clearInterval(this.#watchdog)
     this.#watchdog = setInterval(() => {
       this.#stay?.subscriber.resizeAgain()
-      void this.#mendTransforms()
+      void this.#stay?.mendTransforms()
     }, WATCH_MS)
-  }
-
-  /** Watches one connection. */
-  #onConnectionState(again: () => void): (state: RTCPeerConnectionState) => void {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    return state => {
-      clearTimeout(timer)
-      if (state === 'failed') again()
-      if (state === 'disconnected') timer = setTimeout(again, DISCONNECTED_MS)
-      if (state === 'connected') this.#connectingMs = CONNECTING_MS
-      if (state === 'connecting') {
-        timer = setTimeout(() => {
-          this.#connectingMs = Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
-          again()
-        }, this.#connectingMs)
-      }
-    }
+    let looks = 0
+    clearInterval(this.#listening)
+    this.#listening = setInterval(() => void this.#listen(stay, ++looks % LOOKS === 0), LISTEN_MS)
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -298,6 +255,37 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (gone !== undefined) present.delete(String(gone))
     this.#publishers = present
     this.#follow()
+  }
+
+  async #listen(stay: RoomStay, isMeasured: boolean): Promise<void> {
+    const [received, own] = await Promise.all([stay.subscriber.received(), stay.publisher.sample()])
+    if (this.#stay !== stay) return
+    const streams = [...stay.subscriber.tracks].flatMap(([track, { feed, name }]) => {
+      const sample = received.get(track)
+      const isOn = this.participants.find(one => one.feed === feed)?.[name]?.isOn
+      return sample && isOn ? [{ ...sample, feed, name }] : []
+    })
+    if (this.#links.listen(streams, own)) this.#showSpeaking()
+    if (isMeasured) this.#links.measure([...this.#publishers.keys()], streams, own)
+  }
+
+  #showSpeaking(): void {
+    const { active } = this.#links.speaking
+    this.emit('speaking', active === undefined ? undefined : this.#named(active))
+  }
+
+  #onQuality(feed: string): void {
+    this.emit('quality', { ...this.#named(feed), quality: this.#links.qualityOf(feed) })
+    this.#show()
+  }
+
+  #named(feed: string): FeedOrOwn {
+    return { feed, userId: this.#participants.userOfFeed.get(feed) }
+  }
+
+  #onEpoch({ track, epoch }: { readonly track: string; readonly epoch: number }): void {
+    const feed = this.#stay?.subscriber.placeOf(track)?.feed
+    if (feed !== undefined) this.emit('epoch', { feed, epoch })
   }
 
   #follow(): void {
@@ -322,31 +310,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       await this.#stay?.publisher.describe().catch(error => this.#report(error))
   }
 
-  /** Chromium loses a transform now and then: its frames come neither here nor to the other side. */
-  async #mendTransforms(): Promise<void> {
-    const stay = this.#stay
-    // A look that takes longer than the pause goes on alone: a transform that is laid twice in a row may be lost again.
-    if (stay === undefined || stay.isLooking || this.#mended >= MENDED_MAX) return
-    stay.isLooking = true
-    const counts = await this.#frames.counts()
-    const received = await stay.subscriber.received()
-    stay.isLooking = false
-    if (this.#stay !== stay) return
-    for (const name of this.#tracks.keys()) {
-      if (counts.get(sendingTrack(name))?.frames !== 0) continue
-      this.#mended++
-      stay.publisher.mend(name)
-    }
-    for (const [track, { packets }] of received) {
-      const frames = counts.get(track)?.frames ?? 0
-      const before = stay.looked.get(track) ?? { packets: 0, frames: 0 }
-      stay.looked.set(track, { packets, frames })
-      if (packets - before.packets < PACKETS_MIN || frames !== before.frames) continue
-      this.#mended++
-      stay.subscriber.mend(track)
-    }
-  }
-
   #lose(error?: unknown): void {
     if (error !== undefined) this.#report(error)
     this.#attempts?.abort()
@@ -365,9 +328,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const stay = this.#stay
     this.#stay = undefined
     clearInterval(this.#watchdog)
-    stay?.session.destroy()
-    stay?.publisher.close()
-    stay?.subscriber.close()
+    clearInterval(this.#listening)
+    if (this.#links.speaking.look(new Map())) this.#showSpeaking()
+    this.#mended += stay?.mended ?? 0
+    stay?.close()
     this.#publishers = new Map()
     this.#participants.undecryptable.clear()
     this.#show()
@@ -377,16 +341,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#state === state) return
     this.#state = state
     this.emit('state', state)
+    this.#links.setAway(state === 'reconnecting')
   }
 
   #report(error: unknown): void {
     const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
     this.emit('error', told)
   }
-}
-
-function newWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {
@@ -400,12 +361,10 @@ function pause(forMs: number, signal: AbortSignal): Promise<void> {
 }
 
 const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
-/** A connection that has been away for so long is made anew. */
-const DISCONNECTED_MS = 4_000
-/** As is one that never came to be. */
+/** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
 const WATCH_MS = 2_000
-/** Without a frame among so many a track's transform is lost. */
-const PACKETS_MIN = 20
-const MENDED_MAX = 20
+const LISTEN_MS = 300
+/** From one measurement of the links to the next. */
+const LOOKS = 7

@@ -8,13 +8,9 @@ export {
   type MediaCall,
 } from './call-media.ts'
 export type { FrameFailure } from './frame-cryptor.ts'
-export {
-  type Admission,
-  GatewayMedia,
-  type GatewayMediaOptions,
-  type MediaEvents,
-  type MediaState,
-} from './gateway-media.ts'
+export { GatewayMedia, type MediaEvents, type MediaState } from './gateway-media.ts'
+export type { Quality } from './link-quality.ts'
 export type { MediaParticipant, RemoteStream } from './media-participants.ts'
 export type { MediaStatistics, ParticipantStatistics } from './media-statistics.ts'
 export type { StreamName, VideoCodec } from './publisher.ts'
+export type { Admission, GatewayMediaOptions } from './room-stay.ts'

@@ -5,6 +5,7 @@
 
 import { hasCode } from '../callsign-error.ts'
 import type { HandleEvent, PublishedStream, PublisherData, SubscribedStream } from './janus-session.ts'
+import { readSamples, type TrackSample } from './link-samples.ts'
 import type { FrameFormat } from './media-frame.ts'
 import { type Peer, parseDescription, type StreamName } from './publisher.ts'
 
@@ -96,16 +97,10 @@ export class Subscriber {
     return this.#places
   }
 
-  /** By the worker's names: packets that came, and loudness, 0 to 1. */
-  async received(): Promise<ReadonlyMap<string, { readonly packets: number; readonly level: number }>> {
-    const reports = [...(await this.#peer.connection.getStats()).values()]
-    const inbound = reports.filter(({ type }) => type === 'inbound-rtp')
-    return new Map(
-      inbound.map(({ mid, packetsReceived, audioLevel }) => [
-        receivingTrack(mid),
-        { packets: packetsReceived ?? 0, level: audioLevel ?? 0 },
-      ]),
-    )
+  /** By the worker's names. */
+  async received(): Promise<ReadonlyMap<string, TrackSample>> {
+    const samples = await readSamples(this.#peer.connection)
+    return new Map([...samples].map(([mid, sample]) => [receivingTrack(mid), sample]))
   }
 
   /** Has the gateway pass on the size that is wanted of a feed's camera. */
@@ -152,7 +147,7 @@ export class Subscriber {
   }
 
   close(): void {
-    this.#peer.connection.close()
+    this.#peer.close()
   }
 
   async #update(): Promise<void> {

@@ -3,6 +3,7 @@
 import type { JanusEventsSettings, JanusSettings } from '../../media/janus-settings.ts'
 import type { JanusMediaSettings } from '../../media/media-settings.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
+import { isWebSocketUrl } from './setting-forms.ts'
 
 export function readJanusSettings(reader: EnvironmentReader): JanusMediaSettings | undefined {
   const one = readOne(reader)
@@ -194,10 +195,6 @@ function isWeight(value: unknown): boolean {
 
 function isHttpUrl(value: unknown): boolean {
   return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
-}
-
-function isWebSocketUrl(text: string): boolean {
-  return URL.canParse(text) && /^wss?:$/.test(new URL(text).protocol)
 }
 
 const FILE = 'CALLSIGN_JANUS_FILE'

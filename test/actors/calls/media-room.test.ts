@@ -4,7 +4,7 @@ import t from 'tap'
 import { mediaRoomKind } from '../../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
 import type { RoomEntry } from '../../../src/domain/calls/call.ts'
-import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import {
   GatewayError,
   type GatewayFailure,
@@ -14,12 +14,13 @@ import {
 import { kindOf, makeStage } from '../../support/actors.ts'
 import { Deferred } from '../../support/deferred.ts'
 
+const CALL = 9n as CallId
 const ROOM_ID = 4711
 
 /** The first device of a user. */
 function entryOf(user: number, roomId = ROOM_ID): RoomEntry {
   const device = { userId: BigInt(user) as UserId, deviceId: BigInt(user * 100) as DeviceId }
-  return { roomId, gateway: 'janus', device }
+  return { callId: CALL, roomId, gateway: 'janus', device }
 }
 
 function usersOf(devices: readonly RoomEntry['device'][]): string {

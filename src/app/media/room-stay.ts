@@ -1,0 +1,180 @@
+/** One stay in the room: a session at the gateway, with what this device sends and what it receives. */
+
+import type { FrameWorker } from './frame-worker.ts'
+import { type HandleEvent, type JanusHandle, JanusSession } from './janus-session.ts'
+import { type Coding, openPeer, Publisher, type StreamName, sendingTrack } from './publisher.ts'
+import { Subscriber } from './subscriber.ts'
+
+export interface GatewayMediaOptions extends Coding {
+  readonly callId: string
+  /** A function is asked before each time it joins. */
+  readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
+  readonly iceTransportPolicy?: RTCIceTransportPolicy
+  /** Makes the worker of `@callsign/sdk/app/media-worker`, where the page's policy (CSP) allows none of a Blob URL. */
+  readonly newWorker?: () => Worker
+}
+
+/** Lets this device into the room. */
+export interface Admission {
+  readonly url: string
+  readonly roomId: number
+  readonly roomToken: string
+  readonly pluginToken: string
+}
+
+export interface StayHost {
+  readonly admission: () => Admission
+  readonly options: GatewayMediaOptions
+  readonly frames: FrameWorker
+  /** This device's own. */
+  readonly tracks: ReadonlyMap<StreamName, MediaStreamTrack>
+  /** Feeds to receive with a small camera picture, where there is a choice. */
+  readonly small: ReadonlySet<string>
+  /** How long a connection may take to come to be. */
+  readonly connectingMs: () => number
+  readonly onConnected: (isInTime: boolean) => void
+  /** Media flows all the time. */
+  readonly onSocket: (state: 'lost' | 'back') => void
+  /** Of the handle that publishes. */
+  readonly onEvent: (event: HandleEvent) => void
+  readonly onTracks: () => void
+  readonly onLost: (error?: unknown) => void
+}
+
+export class RoomStay {
+  readonly session: JanusSession
+  readonly publisher: Publisher
+  readonly subscriber: Subscriber
+  /** How often a transform that the browser had lost was laid anew. */
+  mended = 0
+  readonly #host: StayHost
+  readonly #own: JanusHandle
+  readonly #ownId: number | string | undefined
+  #isLooking = false
+  #isOver = false
+  /** Packets and frames by track, at the last look for lost transforms. */
+  readonly #looked = new Map<string, { readonly packets: number; readonly frames: number }>()
+
+  private constructor(
+    host: StayHost,
+    session: JanusSession,
+    own: JanusHandle,
+    ownId: number | string | undefined,
+    peers: { readonly publisher: Publisher; readonly subscriber: Subscriber },
+  ) {
+    this.#host = host
+    this.session = session
+    this.#own = own
+    this.#ownId = ownId
+    this.publisher = peers.publisher
+    this.subscriber = peers.subscriber
+  }
+
+  /** Joins the room; publishes and receives nothing yet. The session ends with the signal. */
+  static async open(host: StayHost, signal: AbortSignal): Promise<RoomStay> {
+    const { callId, iceServers = [], iceTransportPolicy = 'all' } = host.options
+    const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
+    signal.throwIfAborted()
+    const configuration: RTCConfiguration = {
+      iceServers: servers,
+      iceTransportPolicy,
+      bundlePolicy: 'max-bundle',
+    }
+    const { roomId, roomToken } = host.admission()
+    const session = new JanusSession(host.admission(), host.onSocket, host.onLost)
+    signal.addEventListener('abort', () => session.destroy())
+    // Else the other members would see a ghost for as long as a lost session is kept.
+    globalThis.addEventListener('pagehide', () => session.destroy(), { signal })
+    try {
+      await session.open()
+      const own = await session.attach(callId, host.onEvent)
+      // A random label: the gateway learns no names.
+      const display = crypto.randomUUID()
+      const join = { request: 'join', ptype: 'publisher', room: roomId, token: roomToken, display }
+      const { data } = await own.message(join)
+      const handle = await session.attach(callId, event => subscriber.onEvent(event))
+      const openOn = (handle: JanusHandle) =>
+        openPeer(handle, host.frames, configuration, watchConnection(host))
+      const subscriber: Subscriber = new Subscriber(openOn(handle), {
+        join: () => ({ room: roomId, token: host.admission().roomToken, private_id: data.private_id }),
+        small: host.small,
+        onTracks: host.onTracks,
+        onError: host.onLost,
+      })
+      const publisher = new Publisher(openOn(own), host.tracks, host.options)
+      return new RoomStay(host, session, own, data.id, { publisher, subscriber })
+    } catch (error) {
+      session.destroy()
+      throw error
+    }
+  }
+
+  /** Of the other members who send. */
+  async feeds(): Promise<readonly string[]> {
+    const { data } = await this.#own.message({
+      request: 'listparticipants',
+      room: this.#host.admission().roomId,
+    })
+    const sending = (data.participants ?? []).filter(one => one.publisher && one.id !== this.#ownId)
+    return sending.map(({ id }) => String(id))
+  }
+
+  /** Chromium loses a transform now and then: its frames come neither here nor to the other side. */
+  async mendTransforms(): Promise<void> {
+    const { frames, tracks } = this.#host
+    // A look that takes longer than the pause goes on alone: a transform that is laid twice in a row may be lost again.
+    if (this.#isLooking || this.mended >= MENDED_MAX) return
+    this.#isLooking = true
+    const counts = await frames.counts()
+    const received = await this.subscriber.received()
+    this.#isLooking = false
+    if (this.#isOver) return
+    for (const name of tracks.keys()) {
+      if (counts.get(sendingTrack(name))?.frames !== 0) continue
+      if (this.publisher.mend(name)) this.mended++
+    }
+    for (const [track, { packets }] of received) {
+      const frames = counts.get(track)?.frames ?? 0
+      const before = this.#looked.get(track) ?? { packets: 0, frames: 0 }
+      this.#looked.set(track, { packets, frames })
+      if (packets - before.packets < PACKETS_MIN || frames !== before.frames) continue
+      this.mended++
+      this.subscriber.mend(track)
+    }
+  }
+
+  close(): void {
+    this.#isOver = true
+    this.session.destroy()
+    this.publisher.close()
+    this.subscriber.close()
+  }
+}
+
+/** Watches one connection. */
+function watchConnection({
+  connectingMs,
+  onConnected,
+  onLost,
+}: StayHost): (state: RTCPeerConnectionState) => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  return state => {
+    clearTimeout(timer)
+    if (state === 'failed') onLost()
+    if (state === 'disconnected') timer = setTimeout(onLost, DISCONNECTED_MS)
+    if (state === 'connected') onConnected(true)
+    if (state === 'connecting') {
+      timer = setTimeout(() => {
+        onConnected(false)
+        onLost()
+      }, connectingMs())
+    }
+  }
+}
+
+/** A connection that has been away for so long is made anew. */
+const DISCONNECTED_MS = 4_000
+/** Without a frame among so many a track's transform is lost. */
+const PACKETS_MIN = 20
+/** In one stay. */
+const MENDED_MAX = 20
