@@ -28,8 +28,8 @@ interface Gateways {
   readonly one: Janus
   readonly two: Janus
   readonly environment: Readonly<Record<string, string>>
-  /** Writes the list, each gateway with these members; undefined: without it. */
-  list(one: object | undefined, two: object | undefined): void
+  /** Writes the list, by name. */
+  list(gateways: Readonly<Record<string, { readonly janus: Janus; readonly more?: object }>>): void
   /** By what devices are told. */
   at(url: string): Gateway
 }
@@ -45,14 +45,11 @@ async function openGateways(t: Test, folder: string): Promise<Gateways> {
   const open = (name: string) => startJanus(t, join(folder, name), { eventsUrl, eventsUser: name })
   const [one, two] = [await open('one'), await open('two')]
   const file = join(folder, 'gateways.json')
-  const list: Gateways['list'] = (ofOne, ofTwo) => {
-    const gateways = [
-      ...(ofOne ? [one.listed('one', ofOne)] : []),
-      ...(ofTwo ? [two.listed('two', ofTwo)] : []),
-    ]
-    writeFileSync(file, JSON.stringify({ gateways }), { mode: 0o600 })
+  const list: Gateways['list'] = gateways => {
+    const listed = Object.entries(gateways).map(([name, { janus, more }]) => janus.listed(name, more))
+    writeFileSync(file, JSON.stringify({ gateways: listed }), { mode: 0o600 })
   }
-  list({}, {})
+  list({ one: { janus: one }, two: { janus: two } })
   return {
     ...{ one, two, list },
     environment: { CALLSIGN_JANUS_FILE: file, CALLSIGN_JANUS_EVENTS_PORT: String(port) },
@@ -181,7 +178,10 @@ t.test('two Janus and two fronts', { skip: skipWithoutJanus }, async t => {
   })
 
   await t.test('it drains: the call stays, and the next one is elsewhere', async t => {
-    list(...drained(first.name))
+    list({
+      [first.name]: { janus: first.janus, more: { drain: true } },
+      [second.name]: { janus: second.janus },
+    })
     await renew('renewed')
     const { status, body: next } = await startCall(cid, [dan])
     t.equal(status, 201)
@@ -193,7 +193,7 @@ t.test('two Janus and two fronts', { skip: skipWithoutJanus }, async t => {
   })
 
   await t.test('a list that can not be used is named, and the one before stays', async t => {
-    list({ weight: 1_000 }, {})
+    list({ one: { janus: one, more: { weight: 1_000 } }, two: { janus: two } })
     await renew('not-renewed')
     t.match(server.stderr(), /"one\\": weight is a whole number from 1 to 100/)
     t.match(await ann.app.get(200, `GET ${path}`), { media: { state: 'ready', url: first.janus.url } })
@@ -201,28 +201,45 @@ t.test('two Janus and two fronts', { skip: skipWithoutJanus }, async t => {
   })
 
   await t.test('it is gone from the list: its calls go to the other at once', async t => {
-    if (first.name === 'one') list(undefined, {})
-    else list({}, undefined)
+    list({ [second.name]: { janus: second.janus } })
     await renew('renewed')
     await goOn(t, [ann, bob], second)
     t.ok(Number.isNaN(await figure('callsign_media_gateway_up', first.name)), 'and it has no figures')
-    const ownEnvironment = { ...gateways.environment }
-    const findings = await checkMedia({ config: readConfig(ownEnvironment, { dev: true }), skews: [] })
-    t.same(
-      findings.map(({ check, state }) => `${check} ${state}`),
-      ['media admin ok', 'media client ok', 'media events ok'],
-    )
-    list({}, { drain: true })
-    const both = await checkMedia({ config: readConfig(ownEnvironment, { dev: true }), skews: [] })
-    t.match(
-      both.map(({ check }) => check),
-      ['media admin of one', 'media client of one', 'media events of one'],
-    )
+  })
+
+  await t.test(
+    'a gateway that is new in the list: fronts make tokens for it before the call is there',
+    async t => {
+      list({ three: { janus: first.janus } })
+      await renew('renewed')
+      await goOn(t, [ann, bob], first)
+      t.equal(await figure('callsign_media_calls', 'three'), 1)
+      t.match(await ann.app.get(200, `GET ${path}`), { media: { state: 'ready', url: first.janus.url } })
+    },
+  )
+
+  await t.test('the doctor tries each, by its name where there are several', async t => {
+    const look = async () => {
+      const config = readConfig(gateways.environment, { dev: true })
+      return (await checkMedia({ config, skews: [] })).map(({ check, state }) => `${check} ${state}`)
+    }
+    t.same(await look(), ['media admin ok', 'media client ok', 'media events ok'])
+    const drain = { drain: true }
+    list({ one: { janus: one, more: drain }, two: { janus: two, more: { ...drain, adminKey: 'wrong' } } })
+    t.same(await look(), [
+      'media admin of one ok',
+      'media client of one ok',
+      'media events of one ok',
+      'media admin of two fails',
+      'media client of two ok',
+      'media events of two ok',
+      'media gateways fails',
+    ])
   })
 
   await t.test('the log names gateways and no secret', async t => {
     await ann.app.get(200, `POST ${path}/end`)
-    await until(async () => (await roomsOf(second.janus)).length === 0)
+    await until(async () => (await roomsOf(first.janus)).length === 0)
     const text = server.stderr()
     t.match(text, new RegExp(`"event":"media-gateway-lost","gateway":"${first.name}"`))
     t.match(text, new RegExp(`"event":"media-gateway-given-up","gateway":"${first.name}","calls":1`))
@@ -231,11 +248,6 @@ t.test('two Janus and two fronts', { skip: skipWithoutJanus }, async t => {
     t.notMatch(text, /"event":"(?:fault|actor-failed|fatal)"/)
   })
 })
-
-/** The members of both in a list where this one drains. */
-function drained(name: Gateway['name']): [object, object] {
-  return name === 'one' ? [{ drain: true }, {}] : [{}, { drain: true }]
-}
 
 t.test(
   'another node takes over: calls keep their gateway, and one whose gateway is lost goes on at the other',
