@@ -14,7 +14,7 @@ export class GatewayHealth {
   #isRefusing = false
   #isOnProbation: boolean
 
-  /** `isOnProbation`: it is new beside others, which other processes may not know yet. */
+  /** `isOnProbation`: it is new in a list that was in use, so that another process may not know it yet. */
   constructor(
     monotonicMs: () => number,
     onTurned: (isUp: boolean, reason: string) => void,

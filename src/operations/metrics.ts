@@ -286,7 +286,7 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   'token-unknown': true,
   'too-late': true,
 }
-/** Of the requests that are counted. */
+/** Outcomes by which requests to media gateways are counted. */
 const MEDIA_OUTCOMES = ['ok', 'timeout', 'network', 'malformed']
 const MEDIA_STATUSES = ['200', '400', '405', '413']
 const WEBHOOK_OUTCOMES: Record<WebhookOutcome['kind'], true> = {

@@ -30,7 +30,7 @@ interface Gateways {
   readonly environment: Readonly<Record<string, string>>
   /** Writes the list, by name. */
   list(gateways: Readonly<Record<string, { readonly janus: Janus; readonly more?: object }>>): void
-  /** By what devices are told. */
+  /** The one with this address. */
   at(url: string): Gateway
 }
 
@@ -81,7 +81,7 @@ async function roomsOf(janus: Janus): Promise<number[]> {
   return (list as { room: number }[]).map(({ room }) => room)
 }
 
-/** Both are told of the other gateway, and get into the room there. */
+/** Each hears of the other gateway, and gets into the room there. */
 async function goOn(t: Test, phones: readonly Phone[], { janus }: Gateway): Promise<void> {
   for (const phone of phones) {
     const ready = await heard(phone, 'media_ready')
@@ -250,7 +250,7 @@ t.test('two Janus and two fronts', { skip: skipWithoutJanus }, async t => {
 })
 
 t.test(
-  'another node takes over: calls keep their gateway, and one whose gateway is lost goes on at the other',
+  'another node takes over: calls keep their gateway, and a call at a lost one goes on at the other',
   { skip: skipWithoutJanus || skipWithoutPostgres },
   async t => {
     const folder = t.testdir()

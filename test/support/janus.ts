@@ -92,7 +92,7 @@ export class Janus {
     }
   }
 
-  /** Settings of a server that uses it beside others, as its file has them. */
+  /** Its entry in a server's list of gateways. */
   listed(name: string, more: object = {}): object {
     return {
       ...{ name, adminUrl: this.adminUrl, clientUrl: this.url },

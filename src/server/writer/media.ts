@@ -93,7 +93,7 @@ export class Media {
     })
   }
 
-  /** Of each gateway, in the order of the settings. */
+  /** One for each gateway, in the order of the settings. */
   figures(): readonly GatewayFigures[] {
     const calls = this.#deps.index.gateways()
     return this.#pool.members.map(({ host: { name, roomCount: rooms }, health: { isUp }, isDraining }) => ({
@@ -171,7 +171,7 @@ export class Media {
     return this.#deps.system.ref<MediaRoomMessage>('media-room', String(callId))
   }
 
-  /** What another gateway says of the room may be of the time before the call came here. */
+  /** Events of another gateway may come from the time before the call was here. */
   #onFeeds(gateway: string, device: CallDeviceRef, roomId: number, feedIds: readonly number[]): void {
     const { index, system } = this.#deps
     const callId = index.callInRoom(roomId)
