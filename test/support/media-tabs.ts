@@ -5,13 +5,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
-import { listenForEvents } from '../../src/media/events-listener.ts'
+import { eventLoginsOf, listenForEvents } from '../../src/media/events-listener.ts'
 import { JanusEvents } from '../../src/media/janus-events.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
-import { openBrowser, PATIENCE_MS, WITH_CAMERA } from './browser.ts'
+import { type BrowserPage, openBrowser, PATIENCE_MS, pagesOf } from './browser.ts'
 import { EVENTS_USER, type Janus, startJanus } from './janus.ts'
 import { MARKED_PICTURE } from './marked-picture.ts'
 import { builtProgram } from './programs.ts'
@@ -20,16 +20,22 @@ export interface MediaHouse {
   readonly janus: Janus
   readonly browser: Browser
   readonly url: string
+  readonly openPage: OpenPage
   /** Each hears of every feed's user, as from a server. */
   readonly tabs: MediaTab[]
   readonly userOfFeed: Map<string, string>
 }
 
-/** One gateway and one browser for the tests of a file. */
-export async function openMediaHouse(t: Test): Promise<MediaHouse> {
-  const janus = await startJanus(t, t.testdir())
+/** A page of some browser at the address, with camera and microphone. */
+type OpenPage = (url: string) => Promise<BrowserPage>
+
+/** One gateway and one browser for the tests of a file. Gateway and page listen at `0.0.0.0` for tabs in other networks. */
+export async function openMediaHouse(t: Test, host = '127.0.0.1'): Promise<MediaHouse> {
+  const janus = await startJanus(t, t.testdir(), { host })
   const browser = (await openBrowser(t))!
-  const house: MediaHouse = { janus, browser, url: await serveMedia(t), tabs: [], userOfFeed: new Map() }
+  const url = await serveMedia(t, host)
+  const openPage = pagesOf(browser)
+  const house: MediaHouse = { janus, browser, url, openPage, tabs: [], userOfFeed: new Map() }
   await vouchInTabs(t, house)
   return house
 }
@@ -46,9 +52,11 @@ async function vouchInTabs(t: Test, { janus, tabs, userOfFeed }: MediaHouse): Pr
       for (const tab of tabs) tab.vouch(userOfFeed).catch(() => undefined)
     },
   })
+  const logins = eventLoginsOf([{ name: 'janus', eventsLogin: { user: EVENTS_USER, password } }])
   const listener = await listenForEvents(
-    { host: '127.0.0.1', port: janus.eventsPort, user: EVENTS_USER, password },
-    posted => events.take(posted),
+    { host: '127.0.0.1', port: janus.eventsPort },
+    () => logins,
+    (_, posted) => events.take(posted),
     () => undefined,
   )
   t.teardown(() => listener.close())
@@ -119,26 +127,39 @@ export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
 
 /** A tab whose `media` is in the room, and is heard and seen. */
 export class MediaTab {
-  readonly page: Page
+  readonly #page: BrowserPage
+  readonly #house: MediaHouse
+  readonly #start: string
 
-  constructor(page: Page) {
-    this.page = page
+  private constructor(page: BrowserPage, house: MediaHouse, start: string) {
+    this.#page = page
+    this.#house = house
+    this.#start = start
   }
 
   /** Makes `media` with the key of epoch 1, and the tracks. */
   static async open(
     house: MediaHouse,
     { fps = 10, keyByte = 1, ...options }: TabOptions = {},
+    openPage = house.openPage,
   ): Promise<MediaTab> {
-    const context = await house.browser.newContext(WITH_CAMERA)
-    const page = await context.newPage()
-    await page.goto(house.url)
     const text = JSON.stringify({ callId: '42', ...options })
-    await page.evaluate(`start(${text}, ${fps}, ${keyByte})`)
-    const tab = new MediaTab(page)
+    const page = await openPage(house.url)
+    const tab = new MediaTab(page, house, `start(${text}, ${fps}, ${keyByte})`)
     house.tabs.push(tab)
-    await tab.vouch(house.userOfFeed)
+    await tab.#begin()
     return tab
+  }
+
+  /** As by the browser's button: it is out of the room, and has another `media`. */
+  async reload(): Promise<void> {
+    await this.#page.goto(this.#house.url)
+    await this.#begin()
+  }
+
+  async #begin(): Promise<void> {
+    await this.#page.evaluate(this.#start)
+    await this.vouch(this.#house.userOfFeed)
   }
 
   async vouch(userOfFeed: ReadonlyMap<string, string>): Promise<void> {
@@ -151,7 +172,7 @@ export class MediaTab {
 
   async evaluate<Value>(script: string): Promise<Value> {
     const body = script.startsWith('{') ? script : `{ return (${script}) }`
-    return (await this.page.evaluate(`(async () => ${body})()`)) as Value
+    return (await this.#page.evaluate(`(async () => ${body})()`)) as Value
   }
 
   /** Until the script is true. Resolves with the milliseconds that it took. */
@@ -164,7 +185,7 @@ export class MediaTab {
       }
       return true
     })()`
-    if (await this.page.evaluate(loop)) return
+    if (await this.#page.evaluate(loop)) return
     throw new Error(`not within ${PATIENCE_MS} ms: ${script}; ${JSON.stringify(await this.situation())}`)
   }
 
@@ -184,7 +205,7 @@ export class MediaTab {
   }
 
   async close(): Promise<void> {
-    await this.page.context().close()
+    await this.#page.close()
   }
 }
 
@@ -195,7 +216,7 @@ export interface PersonStatistics {
   readonly level: number
 }
 
-async function serveMedia(t: Test): Promise<string> {
+async function serveMedia(t: Test, host: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: { media: builtProgram('src/app/media/media'), worker: builtProgram('src/app/media/worker') },
     outdir: '/',
@@ -212,7 +233,7 @@ async function serveMedia(t: Test): Promise<string> {
     answer.setHeader('content-type', script === undefined ? 'text/html' : 'text/javascript')
     answer.end(script ?? PAGE)
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(0, host)
   await once(server, 'listening')
   t.teardown(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
@@ -267,7 +288,7 @@ window.WebSocket = class extends WebSocket {
     sockets.push(this)
   }
 }
-const connections = []
+window.connections = []
 window.RTCPeerConnection = class extends RTCPeerConnection {
   constructor(configuration) {
     super(configuration)
@@ -290,7 +311,10 @@ const PLAIN = \`
     if (data.kind === 'call') postMessage({ kind: 'ready' })
     if (data.kind === 'counts') postMessage({ kind: 'counts', tracks: new Map() })
   }\`
-window.start = async ({ isPlain, side = 40, ...options }, fps, keyByte) => {
+// Not the one that the build put into the module: it counts.
+const newWorker = () => new Worker('/worker.js', { type: 'module' })
+window.start = async ({ isPlain, side = 40, ...rest }, fps, keyByte) => {
+  const options = { newWorker, ...rest }
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)
   window.media = media

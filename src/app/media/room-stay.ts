@@ -10,7 +10,7 @@ export interface GatewayMediaOptions extends Coding {
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
-  /** Makes the worker, where the app's packer does not find `worker.js` beside this module. */
+  /** Makes the worker of `@callsign/sdk/app/media-worker`, where the page's policy (CSP) allows none of a Blob URL. */
   readonly newWorker?: () => Worker
 }
 
