@@ -103,7 +103,7 @@ export class LiveKitTab {
   }
 
   /** Until picture and sound of the person go on: further pictures with the marks, and further energy. */
-  async receives({ label }: Person): Promise<void> {
+  async receives({ label }: Pick<Person, 'label'>): Promise<void> {
     await this.evaluate(`note('${label}')`)
     await this.until(`goesOn('${label}')`)
   }
@@ -116,21 +116,33 @@ export class LiveKitTab {
   }
 }
 
-async function serve(t: Test): Promise<string> {
-  const livekit = "export { Room } from 'livekit-client'"
-  const own = `export * from '${builtProgram('src/app/livekit/livekit')}'`
+/** LiveKit's `Room`, and built modules of `src/app`, as one script; and the worker that LiveKit encrypts in. */
+export async function bundleLiveKit(
+  modules: readonly string[],
+  format: 'esm' | 'iife',
+): Promise<{ readonly script: string; readonly worker: string }> {
+  const own = modules.map(name => `export * from '${builtProgram(`src/app/${name}`)}'`)
   const { outputFiles } = await build({
-    stdin: { contents: `${livekit}\n${own}`, resolveDir: PROJECT_ROOT },
+    stdin: {
+      contents: ["export { Room } from 'livekit-client'", ...own].join('\n'),
+      resolveDir: PROJECT_ROOT,
+    },
     bundle: true,
     platform: 'browser',
-    format: 'esm',
+    format,
+    globalName: 'app',
     write: false,
     logLevel: 'silent',
   })
-  const worker = join(PROJECT_ROOT, 'node_modules/livekit-client/dist/livekit-client.e2ee.worker.mjs')
+  const worker = join(PROJECT_ROOT, 'node_modules/livekit-client/dist/livekit-client.e2ee.worker.js')
+  return { script: outputFiles[0]!.text, worker: readFileSync(worker, 'utf8') }
+}
+
+async function serve(t: Test): Promise<string> {
+  const { script: sdk, worker } = await bundleLiveKit(['livekit/livekit'], 'esm')
   const files = new Map([
-    ['/livekit.js', outputFiles[0]!.text],
-    ['/worker.js', readFileSync(worker, 'utf8')],
+    ['/livekit.js', sdk],
+    ['/worker.js', worker],
   ])
   const server = createServer(({ url = '' }, answer) => {
     const script = files.get(url)
@@ -143,14 +155,67 @@ async function serve(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
+/** A script for pages: 'watch(room)' plays all that comes, 'send(room)' sends sound and the marked picture. */
+export const WATCHED_ROOM = `
+${MARKED_PICTURE}
+window.errors = []
+window.lost = []
+window.watch = room => {
+  room.on('encryptionError', ({ message }) => lost.push(message))
+  room.on('trackSubscribed', (track, publication, { identity }) => play(track, identity))
+}
+window.send = async room => {
+  const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
+  await room.localParticipant.publishTrack(sound.getAudioTracks()[0], { source: 'microphone' })
+  const picture = { source: 'camera', simulcast: false, videoCodec: 'vp8' }
+  await room.localParticipant.publishTrack(drawMarks(10, 40), picture)
+}
+// Played, for the browser decodes nothing else.
+const playing = new Map()
+function play(track, label) {
+  const element = track.attach()
+  document.body.append(element)
+  playing.set(label + ' ' + track.kind, { element, track })
+}
+const picturesOf = label => playing.get(label + ' video')?.element.getVideoPlaybackQuality().totalVideoFrames ?? 0
+async function energyOf(label) {
+  const { track } = playing.get(label + ' audio') ?? {}
+  const report = await track?.getRTCStatsReport()
+  return [...(report?.values() ?? [])].find(({ type }) => type === 'inbound-rtp')?.totalAudioEnergy ?? 0
+}
+window.marksOf = label => marksIn(playing.get(label + ' video')?.element)
+const noted = new Map()
+window.note = async label => { noted.set(label, { pictures: picturesOf(label), energy: await energyOf(label), ...tracksOf(label) }) }
+const tracksOf = label => ({ video: playing.get(label + ' video')?.track, audio: playing.get(label + ' audio')?.track })
+// How much has come since, of tracks that may be others by now.
+async function since(label) {
+  const before = noted.get(label)
+  const { video, audio } = tracksOf(label)
+  const pictures = picturesOf(label) - (video === before.video ? before.pictures : 0)
+  const energy = (await energyOf(label)) - (audio === before.audio ? before.energy : 0)
+  return { pictures, energy }
+}
+window.goesOn = async label => {
+  const { pictures, energy } = await since(label)
+  return pictures >= 5 && marksOf(label) > 0.9 && energy > 0.001
+}
+window.standsStill = async label => {
+  const { pictures, energy } = await since(label)
+  // What was decoded already may be shown yet.
+  return pictures <= 2 && energy < 0.0005
+}
+window.situation = async () => {
+  const labels = [...new Set([...playing.keys()].map(name => name.split(' ')[0]))]
+  const people = await Promise.all(labels.map(async label => [label, picturesOf(label), marksOf(label), await energyOf(label)]))
+  return { state: room.state, people, lost, errors, frames: window.frames?.length }
+}
+`
+
 /** Of the call that all tabs are in. */
 export const CALL_ID = '42'
 
 const PAGE = `<!doctype html><title>livekit</title><script type="module">
 import { Room, joinLiveKit, liveKitEncryption } from '/livekit.js'
-${MARKED_PICTURE}
-window.errors = []
-window.lost = []
 const listeners = new Set()
 const tell = () => { for (const listener of [...listeners]) listener() }
 window.change = members => { Object.assign(call, members); tell() }
@@ -183,7 +248,7 @@ window.start = async (members, { kind, isSending = true }) => {
   }
   if (kind === 'call') {
     hasKeys(1, [1])
-    const worker = new Worker('/worker.js', { type: 'module' })
+    const worker = new Worker('/worker.js')
     window.room = new Room({ encryption: liveKitEncryption(call, worker) })
     window.leave = joinLiveKit(call, room, error => errors.push(String(error)))
   } else {
@@ -191,44 +256,9 @@ window.start = async (members, { kind, isSending = true }) => {
     window.room = new Room()
     await room.connect(call.media.url, call.media.token)
   }
-  room.on('encryptionError', ({ message }) => lost.push(message))
-  room.on('trackSubscribed', (track, publication, { identity }) => play(track, identity))
+  watch(room)
   while (room.state !== 'connected') await new Promise(resolve => setTimeout(resolve, 20))
-  if (!isSending) return
-  const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
-  await room.localParticipant.publishTrack(sound.getAudioTracks()[0], { source: 'microphone' })
-  const picture = { source: 'camera', simulcast: false, videoCodec: 'vp8' }
-  await room.localParticipant.publishTrack(drawMarks(10, 40), picture)
+  if (isSending) await send(room)
 }
-// Played, for the browser decodes nothing else.
-const playing = new Map()
-function play(track, label) {
-  const element = track.attach()
-  element.muted = true
-  document.body.append(element)
-  playing.set(label + ' ' + track.kind, { element, track })
-}
-const picturesOf = label => playing.get(label + ' video')?.element.getVideoPlaybackQuality().totalVideoFrames ?? 0
-async function energyOf(label) {
-  const { track } = playing.get(label + ' audio') ?? {}
-  const report = await track?.getRTCStatsReport()
-  return [...(report?.values() ?? [])].find(({ type }) => type === 'inbound-rtp')?.totalAudioEnergy ?? 0
-}
-window.marksOf = label => marksIn(playing.get(label + ' video')?.element)
-const noted = new Map()
-window.note = async label => { noted.set(label, { pictures: picturesOf(label), energy: await energyOf(label) }) }
-window.goesOn = async label => {
-  const { pictures, energy } = noted.get(label)
-  return picturesOf(label) >= pictures + 5 && marksOf(label) > 0.9 && (await energyOf(label)) > energy + 0.001
-}
-window.standsStill = async label => {
-  const { pictures, energy } = noted.get(label)
-  // What was decoded already may be shown yet.
-  return picturesOf(label) <= pictures + 2 && (await energyOf(label)) < energy + 0.0005
-}
-window.situation = async () => {
-  const labels = [...new Set([...playing.keys()].map(name => name.split(' ')[0]))]
-  const people = await Promise.all(labels.map(async label => [label, picturesOf(label), marksOf(label), await energyOf(label)]))
-  return { state: room.state, people, lost, errors, frames: frames.length }
-}
+${WATCHED_ROOM}
 </script>`

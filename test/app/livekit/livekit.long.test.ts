@@ -3,9 +3,18 @@
 import { createDecipheriv, pbkdf2Sync } from 'node:crypto'
 import t from 'tap'
 import { liveKitKey } from '../../../src/app/livekit/livekit.ts'
-import { openBrowser, skipWithoutChromium } from '../../support/browser.ts'
+import { openBrowser, skipWithoutChromium, WITH_CAMERA } from '../../support/browser.ts'
+import { CODE, emailOf, settingsFor } from '../../support/call-people.ts'
 import { buildLiveKit, startLiveKit } from '../../support/livekit.ts'
-import { CALL_ID, LiveKitHouse, type LiveKitTab, type Person } from '../../support/livekit-tabs.ts'
+import {
+  bundleLiveKit,
+  CALL_ID,
+  LiveKitHouse,
+  LiveKitTab,
+  type Person,
+  WATCHED_ROOM,
+} from '../../support/livekit-tabs.ts'
+import { openServer } from '../../support/open-server.ts'
 
 const livekit = await buildLiveKit()
 const [ann, bob, cat]: Person[] = [
@@ -121,5 +130,80 @@ t.test(
     await annsTab.receives(bob!)
     await annsTab.evaluate(`change({ state: 'ended' })`)
     await bobsTab.until(`!room.remoteParticipants.has('${ann!.label}')`)
+  },
+)
+
+const SCRIPT = `
+const newWorker = () => new Worker(URL.createObjectURL(new Blob([workerCode])))
+window.begin = async (pins, address, code) => {
+  window.me = new app.Callsign({ server: location.origin, pins, storage: app.indexedDbStorage() })
+  window.follow = call => {
+    window.call = call
+    window.room = new app.Room({ encryption: app.liveKitEncryption(call, newWorker()) })
+    watch(room)
+    room.on('connected', () => send(room))
+    app.joinLiveKit(call, room, error => errors.push(String(error)))
+  }
+  me.on('ringing', async call => {
+    await call.answer()
+    follow(call)
+  })
+  await me.signIn(address, () => code)
+  while (me.connection !== 'connected') await me.once('connection')
+  return me.userId
+}
+window.labelOf = userId => call.participants.find(one => one.userId === userId)?.identity
+`
+
+t.test(
+  'a call by way of LiveKit goes through a new key, and a removal to another room',
+  { skip: skipWithoutChromium || livekit.skip },
+  async t => {
+    const gateway = await startLiveKit(t, livekit, t.testdir({ server: {} }))
+    const environment = { ...settingsFor(3), ...gateway.environment }
+    const server = await openServer({ dataFolder: `${t.testdirName}/server`, environment })
+    t.teardown(() => server.end())
+    const browser = (await openBrowser(t))!
+    const { script, worker } = await bundleLiveKit(['app', 'livekit/livekit'], 'iife')
+    const code = `${script}\nconst workerCode = ${JSON.stringify(worker)}\n${WATCHED_ROOM}${SCRIPT}\n;Object.assign(window, { app })`
+    const pins = JSON.stringify({ vkey: server.vkey, vrfPublicKey: server.vrfPublicKey })
+    const open = async (at: number) => {
+      const page = await (await browser.newContext(WITH_CAMERA)).newPage()
+      await page.goto(`${server.http}/app/api/meta`)
+      const userId = await page.evaluate<string>(
+        `(() => { ${code}; return begin(${pins}, '${emailOf(at)}', '${CODE}') })()`,
+      )
+      return { tab: new LiveKitTab(page), userId }
+    }
+    const [ann, bob, cat] = [await open(0), await open(1), await open(2)]
+    for (const { tab, userId } of [bob, cat]) {
+      await ann.tab.evaluate(`me.contacts.request({ userId: '${userId}' })`)
+      await tab.evaluate(`me.contacts.accept('${ann.userId}')`)
+    }
+    const hear = async (...people: (typeof ann)[]) => {
+      for (const { tab } of people)
+        for (const { tab: other, userId } of people)
+          if (other !== tab) await tab.receives({ label: await tab.evaluate<string>(`labelOf('${userId}')`) })
+    }
+    await ann.tab.evaluate(`me.call(['${bob.userId}', '${cat.userId}'], { video: true }).then(follow)`)
+    for (const { tab } of [ann, bob, cat])
+      await tab.until(`window.call?.state === 'active' && window.room?.remoteParticipants.size === 2`)
+    await hear(ann, bob, cat)
+
+    await ann.tab.evaluate('call.renewKey()')
+    for (const { tab } of [ann, bob, cat]) await tab.until('call.sendingKey.epoch === 2')
+    await hear(ann, bob, cat)
+    for (const { tab } of [ann, bob, cat]) t.same(await tab.evaluate('errors'), [])
+
+    const roomId = await ann.tab.evaluate('call.roomId')
+    await ann.tab.evaluate(`call.remove('${cat.userId}')`)
+    await cat.tab.until(`call.ending === 'removed' && room.state === 'disconnected'`)
+    for (const { tab } of [ann, bob])
+      await tab.until(
+        `call.roomId !== ${roomId} && room.name === String(call.roomId) && room.remoteParticipants.size === 1`,
+      )
+    await hear(ann, bob)
+    await ann.tab.evaluate('call.end()')
+    for (const { tab } of [ann, bob]) await tab.until(`room.state === 'disconnected'`)
   },
 )
