@@ -43,6 +43,7 @@ class KeyedCall extends Emitter<CallEvents> implements LiveKitCall {
     this.self!,
     { userId: '2', deviceId: '2', state: 'joined', identity: 'bob' },
     { userId: '3', state: 'ringing' },
+    { userId: '4', deviceId: '4', state: 'left', identity: 'dan' },
   ]
 
   has(sending: number, ...epochs: readonly number[]): void {
@@ -150,6 +151,8 @@ t.test('a label of this device is nobody else’s, whatever the server says', t 
     participants: [call.self!, { userId: '2', deviceId: '2', state: 'joined', identity: 'ann' }],
   })
   t.same(take(), ['bob 1 over'])
+  call.has(1, 2, 1)
+  t.same(take(), [])
   t.end()
 })
 
@@ -268,10 +271,15 @@ t.test('the worker gets each key once, and seals and opens tracks that the gatew
   for (const info of keyProvider.getKeys()) post('setKey', { ...info, updateCurrentKeyIndex: true })
   t.same(posted, [])
   const [bob] = keyProvider.getKeys()
-  post('setKey', { ...bob, participantIdentity: 'cat', updateCurrentKeyIndex: true })
-  t.match(posted.splice(0), [
-    { data: { participantIdentity: 'cat', updateCurrentKeyIndex: true, keyIndex: 16 } },
-  ])
+  for (const keyIndex of [1, 16])
+    post('setKey', { ...bob, participantIdentity: 'cat', keyIndex, updateCurrentKeyIndex: true })
+  t.match(
+    posted.splice(0).map(({ data }) => data),
+    [
+      { participantIdentity: 'cat', keyIndex: 1, updateCurrentKeyIndex: false },
+      { participantIdentity: 'cat', keyIndex: 16, updateCurrentKeyIndex: true },
+    ],
+  )
   post('enable', { enabled: false, participantIdentity: 'bob' })
   post('removeTransform', { participantIdentity: 'bob', trackId: '1' })
   t.same(posted, [
