@@ -15,14 +15,14 @@ import { MARKED_PICTURE } from './marked-picture.ts'
 import { builtProgram } from './programs.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
-/** Whoever is in the room: in the call with a device of their own, whose id is theirs, or outside of it. */
+/** A participant of the room. Members of the call have one device each, with the user's id. */
 export interface Person {
   readonly label: string
   readonly userId: string
 }
 
 export interface TabKind {
-  /** `call`: with the call's keys. `clear`: as any client of the gateway, whose frames and pictures are as they come. */
+  /** `call`: with the call's keys. `clear`: like any client of the gateway, without keys. */
   readonly kind: 'call' | 'clear'
   readonly isSending?: boolean
 }
@@ -187,7 +187,7 @@ window.marksOf = label => marksIn(playing.get(label + ' video')?.element)
 const noted = new Map()
 window.note = async label => { noted.set(label, { pictures: picturesOf(label), energy: await energyOf(label), ...tracksOf(label) }) }
 const tracksOf = label => ({ video: playing.get(label + ' video')?.track, audio: playing.get(label + ' audio')?.track })
-// How much has come since, of tracks that may be others by now.
+// How much has come since. The tracks may have been replaced.
 async function since(label) {
   const before = noted.get(label)
   const { video, audio } = tracksOf(label)
@@ -201,7 +201,7 @@ window.goesOn = async label => {
 }
 window.standsStill = async label => {
   const { pictures, energy } = await since(label)
-  // What was decoded already may be shown yet.
+  // One or two pictures may have been decoded before.
   return pictures <= 2 && energy < 0.0005
 }
 window.situation = async () => {
@@ -211,7 +211,7 @@ window.situation = async () => {
 }
 `
 
-/** Of the call that all tabs are in. */
+/** The call of all tabs. */
 export const CALL_ID = '42'
 
 const PAGE = `<!doctype html><title>livekit</title><script type="module">
@@ -223,13 +223,14 @@ window.hasKeys = (sending, epochs, byte) => {
   const keys = epochs.map(epoch => ({ epoch, key: new Uint8Array(32).fill(byte ?? epoch), fingerprint: '' + epoch }))
   change({ keys, sendingKey: keys.find(({ epoch }) => epoch === sending) })
 }
-// What comes for each label and kind, before anything opens it.
+// Encoded frames as they arrive.
 window.frames = []
 function tapFrames() {
   const Peer = RTCPeerConnection
   window.RTCPeerConnection = class extends Peer {
     constructor(configuration) {
       super({ ...configuration, encodedInsertableStreams: true })
+      this.setConfiguration = next => super.setConfiguration({ ...next, encodedInsertableStreams: true })
       this.addEventListener('track', ({ receiver, track }) => {
         const { readable, writable } = receiver.createEncodedStreams()
         const tap = new TransformStream({ transform(frame, controller) {

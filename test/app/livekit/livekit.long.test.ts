@@ -58,7 +58,7 @@ function frameOf(tab: LiveKitTab, test: string): Promise<Frame> {
 }
 
 t.test(
-  'tabs with LiveKit’s own SDK hear and see one another by the call’s keys, and nobody else does',
+  'tabs with LiveKit’s own SDK hear and see one another by the call’s keys, and the gateway does not',
   { skip: skipWithoutChromium || livekit.skip },
   async t => {
     const server = await startLiveKit(t, livekit, t.testdir())
@@ -88,7 +88,7 @@ t.test(
     }
     t.ok((await tap.evaluate<number>(`marksOf('${ann!.label}')`)) < 0.9, 'it has no picture')
 
-    // A new key: the others have it a while before anybody seals with it.
+    // A new key: both tabs hold it before either seals with it.
     await Promise.all([annsTab.has(1, [2, 1]), bobsTab.has(1, [2, 1])])
     await Promise.all([annsTab.receives(bob!), bobsTab.receives(ann!)])
     await annsTab.has(2, [2, 1])
@@ -111,7 +111,7 @@ t.test(
     t.ok(await bobsTab.isDeafTo(cat!, ann!))
     t.match(await catsTab.evaluate<object>('situation()'), { people: [], lost: [] })
 
-    // The end of epoch 1: bob seals with its key again, which nobody takes any more.
+    // The end of epoch 1: bob seals with its key again, and it opens nothing.
     await annsTab.has(2, [2])
     await bobsTab.has(1, [1])
     await annsTab.evaluate(`lost.length = 0`)

@@ -66,7 +66,7 @@ function keyFor(epoch: number, device: string): string {
   return liveKitKey(keyOf(epoch), { callId: '42', epoch, userId: device, deviceId: device })
 }
 
-/** A call that uses epoch 1, and what has been set since the last look: label, index, and what became of it. */
+/** A call that uses epoch 1, and the slots set since the last look: label, index and use. */
 function feed(t: Test) {
   const call = new KeyedCall()
   call.has(1, 1)
@@ -144,7 +144,7 @@ t.test('keys of a member who leaves, and all when the call ends, are overwritten
   t.end()
 })
 
-t.test('a label of this device is nobody else’s, whatever the server says', t => {
+t.test('no other member gets the label of this device, whatever the server says', t => {
   const { call, take } = feed(t)
   take()
   call.change({
@@ -247,7 +247,7 @@ t.test('a livekit-client that knows no other key than one of 128 bits is refused
   t.end()
 })
 
-t.test('this device seals with its own key, and by another’s label with one that nobody has', async t => {
+t.test('this device seals with its own key, and by another’s label with one that no device has', async t => {
   const { call, keyProvider, current } = encrypt()
   await settle(keyProvider, keys => keys.length === 4)
   t.same(current(), ['bob 16', 'ann 16', 'ann 1'])
@@ -290,7 +290,7 @@ t.test('the worker gets each key once, and seals and opens tracks that the gatew
   t.ok(isTerminated())
 })
 
-/** A room that does as it is told, or fails. */
+/** A room that follows each order, or fails. */
 class StandInRoom {
   state = 'disconnected'
   readonly told: string[] = []
@@ -362,7 +362,7 @@ t.test('a lost connection, and another room, take the newest token', async t => 
   t.same(await turns(), ['disconnect', 'encrypt true', 'connect ws://127.0.0.1:10 three'])
 })
 
-t.test('an attempt that fails is told and repeated', async t => {
+t.test('an attempt that fails is reported and repeated', async t => {
   const { room, errors, turns } = join(t)
   room.isFailing = true
   await turns()

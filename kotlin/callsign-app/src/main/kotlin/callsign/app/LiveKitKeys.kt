@@ -25,7 +25,7 @@ public data class LiveKitSlot(
     public val isOver: Boolean,
 )
 
-/** What every LiveKit SDK derives the same AES key from: a string, for the frames of one device in one epoch. */
+/** For the frames of one device in one epoch. A string, since all LiveKit SDKs derive the same AES key from a string alone. */
 public fun liveKitKey(callKey: ByteArray, callId: String, epoch: Long, userId: ULong, deviceId: ULong): String {
     val numbers = ByteBuffer.allocate(28)
     numbers.putLong(callId.toULong().toLong()).putInt(epoch.toInt())
@@ -93,7 +93,7 @@ internal class LiveKitSlots(private val monotonicMs: () -> Long) {
         return news.filter { !it.isSending } + over + listOfNotNull(sending)
     }
 
-    /** Own frames are sealed with the newest key that all have by now; others' are opened with any. */
+    /** This device seals with the call's sending key, and opens frames with each key that it holds. */
     private fun slotsOf(call: LiveKitCall): Map<Place, LiveKitSlot> {
         val ready = call.keys.filter { it.epoch in comeAtMs }.sortedBy { it.epoch }
         val used = ready.filter { it.epoch <= call.sendingEpoch }
@@ -130,14 +130,14 @@ internal class LiveKitSlots(private val monotonicMs: () -> Long) {
     }
 
     private companion object {
-        /** Of the ring that LiveKit's SDKs have. */
+        /** The size of the key ring in LiveKit's SDKs. */
         const val SLOTS = 16L
 
-        /** So many epochs may come in the time in which the frames of one are opened. */
+        /** The most epochs that are taken within the time that an old one still opens frames. */
         const val EPOCHS_MAX = 14
         const val SPREAD_MS = 60_000L
 
-        /** Nobody has it. */
+        /** Known to no device. */
         fun randomKey() = encodeBase64(ByteArray(32).also(SecureRandom()::nextBytes))
     }
 }
