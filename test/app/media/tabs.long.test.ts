@@ -117,16 +117,12 @@ async function runTests(): Promise<void> {
           // It is what happens, and not a wait for something.
           await pass(seconds * 1000)
           await network.plug()
-          const began = performance.now()
           for (const tab of [ann, bob]) await tab.receives(1, 10)
           await bob.until(`media.state === 'connected'`)
           await ann.until('media.participants.length === 1')
           const isSame = (await ann.evaluate('media.participants[0].feed')) === feed
-          t.comment(
-            `${isSame ? 'the same session' : 'another session'}; heard again after ${Math.round(performance.now() - began)} ms`,
-          )
-          t.comment(JSON.stringify(await bob.evaluate('events.splice(0)')))
-          t.comment(JSON.stringify(await ann.evaluate('events.splice(0)')))
+          t.comment(isSame ? 'the same session' : 'another session')
+          if (seconds === 40) t.notOk(isSame, 'the gateway has given it up')
         })
       }
     },
