@@ -4,7 +4,8 @@
  *
  *     open ─> remove devices that left ─> admit devices that came ─> renew their tokens ─> close once the call has ended
  *
- * Where the call takes another room, that one opens next, and the one before closes once the devices had time to change.
+ * Where the call takes another room, that one opens next, and the one before closes once the devices had time to change. Where
+ * its gateway is lost, the room opens at another, and the one before is left to that gateway's sweep.
  *
  * A step that fails is taken again after a growing pause, for as long as the call lasts. Nothing waits for it but a reply of
  * the call room, and that for a second. The actor keeps nothing: one that is built anew asks the call room, and takes over
@@ -26,14 +27,22 @@ import type { Actor, ActorKind, Context, Ref } from '../../src/runtime/actor.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../messages.ts'
 
 export interface MediaRoomDeps {
-  /** The gateway for a call's room, by name: the one that has it, as long as that one may. */
-  readonly choose: (callId: CallId, current: string | undefined) => string | undefined
+  /** The gateway for a call's room, by name: see `GatewayPool`. */
+  readonly choose: (callId: CallId, held: string | undefined, asked: string | undefined) => string | undefined
   readonly gatewayOf: (name: string) => RoomGateway | undefined
   /** By decimal id. */
   readonly callRoom: (callId: string) => Ref<CallRoomMessage>
   readonly monotonicMs: () => number
   /** Told of each step that failed, for the log. */
-  readonly onFailed: (callId: CallId, step: Step['kind'], error: unknown) => void
+  readonly onFailed: (failed: FailedStep) => void
+}
+
+export interface FailedStep {
+  readonly callId: CallId
+  /** Undefined while none may take the room. */
+  readonly gateway: string | undefined
+  readonly step: Step['kind']
+  readonly error: unknown
 }
 
 type RoomGateway = Omit<MediaGateway, 'rooms'>
@@ -108,7 +117,9 @@ class MediaRoom implements Actor<MediaRoomMessage> {
       case 'stepped':
         return this.#onStepped(message.failure)
       case 'missing':
-        return this.#onMissing(message.askedAtMs)
+        return this.#onMissing(message)
+      case 'homeless':
+        return this.#onHomeless(message.gateway)
       case 'renewal-due':
         this.#isRenewalDue = true
         return this.#failures === 0 ? this.#go() : undefined
@@ -132,7 +143,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     assert(step !== undefined, 'a step was under way')
     this.#step = undefined
     if (failure === 'no-such-room' && !CLOSING.has(step.kind)) return this.#lose()
-    if (failure !== undefined) return this.#tryLater()
+    if (failure !== undefined) return this.#isVain(step) ? this.#go() : this.#tryLater()
     this.#failures = 0
     if (step.kind === 'close') return this.#context.stop()
     this.#note(step)
@@ -161,11 +172,25 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     this.#openedAtMs = this.#deps.monotonicMs()
   }
 
-  #onMissing(askedAtMs: number): void {
+  #onMissing({ gateway, askedAtMs }: Extract<MediaRoomMessage, { kind: 'missing' }>): void {
     if (this.#wanted === undefined) return this.#callRoom.tellControl({ kind: 'tell-media' })
-    const isThis = this.#open?.roomId === this.#wanted.roomId
+    const isThis = this.#open?.roomId === this.#wanted.roomId && this.#open.gateway === gateway
     if (isThis && this.#openedAtMs < askedAtMs) return this.#lose()
     this.#go()
+  }
+
+  #onHomeless(gateway: string): void {
+    if (this.#wanted === undefined) return this.#callRoom.tellControl({ kind: 'tell-media' })
+    // Told again and again until the call has another.
+    if (this.#wanted.isOver || this.#held() !== gateway || this.#step?.kind === 'open') return
+    this.#failures = 0
+    this.#lose()
+  }
+
+  /** Whether the step is not to be taken again: another gateway may make the room, or the room that it was in is lost. */
+  #isVain(step: Step): boolean {
+    if (step.kind === 'open') return step.gateway !== this.#choice()
+    return this.#open === undefined && !CLOSING.has(step.kind)
   }
 
   /** The room is gone, and made again at once. */
@@ -188,11 +213,12 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     if (step === undefined) return
     this.#step = step
     this.#context.cancelTimer(RETRY)
+    const gateway = this.#nameFor(step)
     this.#context.tellOutcome(
-      this.#take(step),
+      this.#take(step, gateway),
       () => ({ kind: 'stepped', failure: undefined }),
       error => {
-        this.#deps.onFailed(this.#callId, step.kind, error)
+        this.#deps.onFailed({ callId: this.#callId, gateway, step: step.kind, error })
         return { kind: 'stepped', failure: error instanceof GatewayError ? error.failure : 'network' }
       },
     )
@@ -206,30 +232,40 @@ class MediaRoom implements Actor<MediaRoomMessage> {
       return { kind: 'close-before', roomId: before[0], gateway: before[1] }
     // Also a room that was never seen open: the gateway may have made it after it was given up.
     if (isOver) return { kind: 'close' }
-    const gateway = this.#deps.choose(this.#callId, this.#current())
-    const open: Step = { kind: 'open', roomId, gateway, entries: [...entries.values()] }
-    if (this.#open === undefined) return open
+    if (this.#open === undefined) return this.#opening(this.#wanted)
     const { admitted } = this.#open
     // A removed device has to leave the old room at once, too.
     for (const [name, entry] of admitted) if (!entries.has(name)) return { kind: 'remove', entry }
-    if (this.#open.roomId !== roomId) return open
+    if (this.#open.roomId !== roomId) return this.#opening(this.#wanted)
     const missing = [...entries].filter(([name]) => !admitted.has(name))
     if (missing.length > 0) return { kind: 'admit', entries: missing.map(([, entry]) => entry) }
     const isDue = this.#isRenewalDue && entries.size > 0
     return isDue ? { kind: 'renew', entries: [...entries.values()] } : undefined
   }
 
-  /** The gateway that has the call's room, or had it last. */
-  #current(): string | undefined {
-    return this.#open?.gateway ?? this.#asked ?? this.#wanted?.gateway
+  #opening({ roomId, entries }: Wanted): Step {
+    return { kind: 'open', roomId, gateway: this.#choice(), entries: [...entries.values()] }
   }
 
-  #take(step: Step): Promise<void> {
-    const name = step.kind === 'open' || step.kind === 'close-before' ? step.gateway : this.#current()
+  #choice(): string | undefined {
+    return this.#deps.choose(this.#callId, this.#held(), this.#asked)
+  }
+
+  /** The gateway that lets the devices in, or did until now. */
+  #held(): string | undefined {
+    return this.#open?.gateway ?? this.#wanted?.gateway
+  }
+
+  #nameFor(step: Step): string | undefined {
+    const isNamed = step.kind === 'open' || step.kind === 'close-before'
+    return isNamed ? step.gateway : (this.#open?.gateway ?? this.#asked ?? this.#wanted?.gateway)
+  }
+
+  #take(step: Step, name: string | undefined): Promise<void> {
     const gateway = name === undefined ? undefined : this.#deps.gatewayOf(name)
     if (step.kind === 'open') this.#asked = name
     if (gateway === undefined) {
-      // What a gateway has that is not in the settings any more is nobody's to close.
+      // What a gateway has that is gone from the settings is nobody's to close.
       if (CLOSING.has(step.kind)) return Promise.resolve()
       return Promise.reject(new GatewayError('network', 'no media gateway may take the room'))
     }

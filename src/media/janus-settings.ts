@@ -14,12 +14,12 @@ export interface JanusSettings {
   readonly tokenSecret: string
   /** Where devices connect. */
   readonly clientUrl: string
+  /** What it says to have its events taken. */
+  readonly eventsLogin?: { readonly user: string; readonly password: string }
 }
 
-/** Where the gateway sends its events, and what it says to be let in. */
+/** Where gateways send their events. */
 export interface JanusEventsSettings {
   readonly host: string
   readonly port: number
-  readonly user: string
-  readonly password: string
 }

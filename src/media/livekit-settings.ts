@@ -7,4 +7,6 @@ export interface LiveKitSettings {
   readonly apiUrl: string
   readonly apiKey: string
   readonly apiSecret: string
+  /** Bits of the keys that frames are encrypted with, the same for all devices: 128 only where the operator allows it. */
+  readonly keySize: 128 | 256
 }

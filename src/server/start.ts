@@ -22,7 +22,6 @@ import {
   publicRoutes,
   publicServer,
   registrationServer,
-  renewCertificates,
   serverApiRoutes,
   serverApiServer,
   stompTcpServer,
@@ -34,6 +33,7 @@ import type { Ready, RunningServer, StartDeps } from './process/running-server.t
 import type { Stops } from './process/stages.ts'
 import { stopProcess } from './process/stop-process.ts'
 import { VERSION } from './process/version.ts'
+import { renewSettings } from './renewal.ts'
 import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
 import type { Recording } from './writer/appender.ts'
@@ -126,7 +126,7 @@ async function startAlone(machine: Machine): Promise<ServerInRole> {
     sockets: () => servers.forEach(each => void each.close()),
   }
   return new MachineServer(machine, role, [stops, inner.stops], read =>
-    renewCertificates(context, http, inner.servers.grpc, read),
+    renewSettings(context, http, inner.servers.grpc, read),
   )
 }
 
@@ -157,7 +157,7 @@ async function startWithFronts(machine: Machine): Promise<ServerInRole> {
   context.opened(() => fronts.isServing)
   const role: WriterOfFronts = { kind: 'writer', writer, desks, fronts: running }
   return new MachineServer(machine, role, [{ fronts: running.stop }, desks.stops, inner.stops], read =>
-    renewCertificates(context, fronts, inner.servers.grpc, read),
+    renewSettings(context, fronts, inner.servers.grpc, read),
   )
 }
 
@@ -203,7 +203,7 @@ async function open(
 
 class MachineServer implements ServerInRole {
   readonly ready: Ready
-  readonly renewCertificates: RunningServer['renewCertificates']
+  readonly renew: RunningServer['renew']
   readonly #machine: Machine
   readonly #parts: readonly Stops[]
   #role: MachineRole
@@ -213,13 +213,13 @@ class MachineServer implements ServerInRole {
     machine: Machine,
     role: Alone | WriterOfFronts,
     parts: readonly Stops[],
-    renew: RunningServer['renewCertificates'],
+    renew: RunningServer['renew'],
   ) {
     const { addresses, system, database, writer } = machine
     const { maker, keys } = writer.log
     const { vkey, vrfPublicKey } = maker
     this.ready = { ...addresses.all, origin: keys.signer.name, vkey, vrfPublicKey }
-    this.renewCertificates = renew
+    this.renew = renew
     this.#machine = machine
     this.#role = role
     this.#parts = [

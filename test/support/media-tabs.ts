@@ -8,7 +8,7 @@ import { build } from 'esbuild'
 import type { Browser } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
-import { listenForEvents } from '../../src/media/events-listener.ts'
+import { eventLoginsOf, listenForEvents } from '../../src/media/events-listener.ts'
 import { JanusEvents } from '../../src/media/janus-events.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { type BrowserPage, openBrowser, PATIENCE_MS, pagesOf } from './browser.ts'
@@ -51,9 +51,11 @@ async function vouchInTabs(t: Test, { janus, tabs, userOfFeed }: MediaHouse): Pr
       for (const tab of tabs) tab.vouch(userOfFeed).catch(() => undefined)
     },
   })
+  const logins = eventLoginsOf([{ name: 'janus', eventsLogin: { user: EVENTS_USER, password } }])
   const listener = await listenForEvents(
-    { host: '127.0.0.1', port: janus.eventsPort, user: EVENTS_USER, password },
-    posted => events.take(posted),
+    { host: '127.0.0.1', port: janus.eventsPort },
+    () => logins,
+    (_, posted) => events.take(posted),
     () => undefined,
   )
   t.teardown(() => listener.close())

@@ -45,9 +45,11 @@ export interface MediaCall
 
 /**
  * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
- * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there.
+ * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. One whose gateway is LiveKit is
+ * refused likewise.
  */
 export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): CallMedia {
+  if (call.media?.kind === 'livekit') throw notForLiveKit()
   return new CallMedia(call, options)
 }
 
@@ -77,7 +79,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       call.on('media', () => this.#enter()),
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
-    this.#gateway.on('epoch', ({ feed, epoch }) => this.#onEpoch(feed, epoch))
+    this.on('epoch', ({ feed, epoch }) => this.#onEpoch(feed, epoch))
     this.on('participant', ({ userId, undecryptable }) => this.#askForKey(userId, undecryptable))
     // No further sender is opened with this key. Should it fail, the call says so.
     this.on('epochFull', () => this.#call.isHost && this.#call.renewKey?.().catch(() => {}))
@@ -199,6 +201,11 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   #enter(): void {
     const { media, roomId } = this.#call
+    if (media?.kind === 'livekit' && !this.#hasLeft) {
+      // The record came after the join.
+      this.emit('error', notForLiveKit())
+      return this.leave()
+    }
     const { url, roomToken, pluginToken } = media ?? {}
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
@@ -236,9 +243,24 @@ async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
   }
 }
 
+function notForLiveKit(): CallsignError {
+  const sentence = 'The gateway is LiveKit: use joinLiveKit of @callsign/sdk/app/livekit.'
+  return new CallsignError('MEDIA_UNSUPPORTED', sentence)
+}
+
 /** Seconds since 1970, before the first comma of a token. */
 function endOf(media: MediaCall['media']): number {
   return Number.parseInt(media?.pluginToken ?? '0', 10)
 }
 
-const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'epochFull', 'kicked', 'error'] as const
+const GATEWAY_EVENTS = [
+  'participant',
+  'gone',
+  'state',
+  'speaking',
+  'quality',
+  'epochFull',
+  'epoch',
+  'kicked',
+  'error',
+] as const

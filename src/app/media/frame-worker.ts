@@ -113,7 +113,7 @@ function opened(newWorker: () => Worker): Worker {
 
 function notRunning(cause?: unknown): CallsignError {
   const sentence =
-    'The worker that encrypts sound and picture does not run: the app’s bundler must ship worker.js, or the app give newWorker, and a Content-Security-Policy must allow it by worker-src.'
+    'The worker that encrypts media does not run. Does the bundler ship it, or newWorker make it? Does worker-src allow it?'
   return new CallsignError('MEDIA_UNSUPPORTED', sentence, { cause })
 }
 

@@ -8,6 +8,8 @@ import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
 import type { HandleEvent, PublisherData } from './janus-session.ts'
+import type { Quality } from './link-quality.ts'
+import { LinkWatch } from './link-watch.ts'
 import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
 import { newWorker } from './new-worker.ts'
@@ -16,11 +18,21 @@ import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
+/** A member's device, or this one: `own`. */
+export interface FeedOrOwn {
+  readonly feed: string
+  /** Undefined for this device, and for a feed that the server does not know, or not yet. */
+  readonly userId: string | undefined
+}
+
 export interface MediaEvents {
   /** One has come, or has changed. */
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** The active speaker, or nobody. By this device's own ears: what the gateway says of loudness is not asked. */
+  readonly speaking: FeedOrOwn | undefined
+  readonly quality: FeedOrOwn & { readonly quality: Quality }
   /** Frames of the feed come with the key of this epoch: its device has it. */
   readonly epoch: { readonly feed: string; readonly epoch: number }
   /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
@@ -44,8 +56,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #attempts: AbortController | undefined
   #stay: RoomStay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
-  readonly #participants = new MediaParticipants((change, participant) => this.emit(change, participant))
+  readonly #links = new LinkWatch(feed => this.#onQuality(feed))
+  readonly #participants = new MediaParticipants(
+    (change, participant) => this.emit(change, participant),
+    feed => this.#links.qualityOf(feed),
+  )
   #watchdog: ReturnType<typeof setInterval> | undefined
+  #listening: ReturnType<typeof setInterval> | undefined
   #mended = 0
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
   #connectingMs = CONNECTING_MS
@@ -220,6 +237,9 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       this.#stay?.subscriber.resizeAgain()
       void this.#stay?.mendTransforms()
     }, WATCH_MS)
+    let looks = 0
+    clearInterval(this.#listening)
+    this.#listening = setInterval(() => void this.#listen(stay, ++looks % LOOKS === 0), LISTEN_MS)
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -235,6 +255,32 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (gone !== undefined) present.delete(String(gone))
     this.#publishers = present
     this.#follow()
+  }
+
+  async #listen(stay: RoomStay, isMeasured: boolean): Promise<void> {
+    const [received, own] = await Promise.all([stay.subscriber.received(), stay.publisher.sample()])
+    if (this.#stay !== stay) return
+    const streams = [...stay.subscriber.tracks].flatMap(([track, { feed, name }]) => {
+      const sample = received.get(track)
+      const isOn = this.participants.find(one => one.feed === feed)?.[name]?.isOn
+      return sample && isOn ? [{ ...sample, feed, name }] : []
+    })
+    if (this.#links.listen(streams, own)) this.#showSpeaking()
+    if (isMeasured) this.#links.measure([...this.#publishers.keys()], streams, own)
+  }
+
+  #showSpeaking(): void {
+    const { active } = this.#links.speaking
+    this.emit('speaking', active === undefined ? undefined : this.#named(active))
+  }
+
+  #onQuality(feed: string): void {
+    this.emit('quality', { ...this.#named(feed), quality: this.#links.qualityOf(feed) })
+    this.#show()
+  }
+
+  #named(feed: string): FeedOrOwn {
+    return { feed, userId: this.#participants.userOfFeed.get(feed) }
   }
 
   #onEpoch({ track, epoch }: { readonly track: string; readonly epoch: number }): void {
@@ -282,6 +328,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const stay = this.#stay
     this.#stay = undefined
     clearInterval(this.#watchdog)
+    clearInterval(this.#listening)
+    if (this.#links.speaking.look(new Map())) this.#showSpeaking()
     this.#mended += stay?.mended ?? 0
     stay?.close()
     this.#publishers = new Map()
@@ -293,6 +341,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#state === state) return
     this.#state = state
     this.emit('state', state)
+    this.#links.setAway(state === 'reconnecting')
   }
 
   #report(error: unknown): void {
@@ -316,3 +365,6 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
 const WATCH_MS = 2_000
+const LISTEN_MS = 300
+/** From one measurement of the links to the next. */
+const LOOKS = 7

@@ -2,6 +2,7 @@
 
 import type { FrameFailure } from './frame-cryptor.ts'
 import type { PublisherData } from './janus-session.ts'
+import type { Quality } from './link-quality.ts'
 import { parseDescription, STREAMS, type StreamName } from './publisher.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -19,6 +20,8 @@ export interface MediaParticipant {
   readonly microphone?: RemoteStream
   readonly camera?: RemoteStream
   readonly screen?: RemoteStream
+  /** How well their sound and picture get here: lost when nothing comes for some seconds. */
+  readonly quality: Quality
   /** Why frames can't be opened, ten in a row. */
   readonly undecryptable?: FrameFailure
 }
@@ -29,11 +32,16 @@ export class MediaParticipants {
   /** Why frames of a track can't be opened. */
   readonly undecryptable = new Map<string, FrameFailure>()
   readonly #tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void
+  readonly #qualityOf: (feed: string) => Quality
   #shown: ReadonlyMap<string, MediaParticipant> = new Map()
 
   /** `tell` hears of each who has come, has changed, or is gone. */
-  constructor(tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void) {
+  constructor(
+    tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void,
+    qualityOf: (feed: string) => Quality,
+  ) {
     this.#tell = tell
+    this.#qualityOf = qualityOf
   }
 
   get all(): readonly MediaParticipant[] {
@@ -69,6 +77,7 @@ export class MediaParticipants {
       feed,
       userId: this.userOfFeed.get(feed),
       ...Object.fromEntries(remote),
+      quality: this.#qualityOf(feed),
       ...(failing && { undecryptable: this.undecryptable.get(failing[0])! }),
     }
   }
@@ -77,6 +86,9 @@ export class MediaParticipants {
 function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
   const isSameStream = (name: StreamName) =>
     one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
-  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
+  const isSamePerson =
+    one?.userId === other.userId &&
+    one?.undecryptable === other.undecryptable &&
+    one?.quality === other.quality
   return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
 }

@@ -33,6 +33,18 @@ export interface Coding {
   readonly constantBitrate?: boolean
 }
 
+export interface OwnSample {
+  /** Loudness of the microphone, 0 to 1. */
+  readonly level: number
+  /** As the gateway reports it (RFC 3550, section 6.4): lost packets, or a long way. */
+  readonly isBad: boolean
+  /** How often it has reported. */
+  readonly reports: number
+  /** Then it reports. */
+  readonly isSending: boolean
+  readonly state: RTCPeerConnectionState
+}
+
 export class Publisher {
   readonly #peer: Peer
   readonly #tracks: ReadonlyMap<StreamName, MediaStreamTrack>
@@ -82,12 +94,16 @@ export class Publisher {
     return true
   }
 
-  /** Loudness of the microphone, 0 to 1. */
-  async level(): Promise<number> {
-    for (const report of (await this.#senders.get('microphone')!.getStats()).values()) {
-      if (report.type === 'media-source') return report.audioLevel ?? 0
+  async sample(): Promise<OwnSample> {
+    const { connection } = this.#peer
+    const isSending = this.#isOn('microphone') || this.#isOn('camera')
+    const sample = { level: 0, isBad: false, reports: 0, isSending, state: connection.connectionState }
+    for (const report of (await connection.getStats()).values()) {
+      if (report.audioLevel !== undefined) sample.level = report.audioLevel
+      if (report.fractionLost > LOST_MAX || report.roundTripTime > ROUND_TRIP_MAX_S) sample.isBad = true
+      sample.reports += report.roundTripTimeMeasurements ?? 0
     }
-    return 0
+    return sample
   }
 
   close(): void {
@@ -163,13 +179,10 @@ function withoutLoudness(sdp: Jsep['sdp'] & string): string {
  * which is the gateway's answer.
  */
 export function withConstantBitrate(sdp: string): string {
-  const type = /^a=rtpmap:(\d+) opus\//im.exec(sdp)?.[1]
-  if (type === undefined) return sdp
-  const format = new RegExp(`^a=fmtp:${type} (.*)$`, 'm')
-  const kept = (format.exec(sdp)?.[1] ?? '').split(';').filter(each => !/^\s*((cbr|usedtx)=.*)?$/.test(each))
-  const line = `a=fmtp:${type} ${[...kept, 'cbr=1'].join(';')}`
-  if (format.test(sdp)) return sdp.replace(format, line)
-  return sdp.replace(new RegExp(`^a=rtpmap:${type} .*$`, 'm'), rtpmap => `${rtpmap}\r\n${line}`)
+  const [rtpmap = '', type] = /^a=rtpmap:(\d+) opus.*/im.exec(sdp) ?? []
+  const [format] = new RegExp(`^a=fmtp:${type} .*`, 'm').exec(sdp) ?? []
+  if (format !== undefined) return sdp.replace(format, `${format.replace('usedtx=1', 'usedtx=0')};cbr=1`)
+  return sdp.replace(rtpmap, rtpmap && `${rtpmap}\r\na=fmtp:${type} cbr=1`)
 }
 
 function codecsFor(codec: VideoCodec) {
@@ -190,3 +203,5 @@ const LAYERS: RTCRtpEncodingParameters[] = [
   { rid: 'small', maxBitrate: 100_000, scaleResolutionDownBy: 2 },
 ]
 export const STREAMS = ['microphone', 'camera', 'screen'] as const
+const LOST_MAX = 0.05
+const ROUND_TRIP_MAX_S = 0.8

@@ -24,7 +24,8 @@ export function withAdmitted(
   { gateway, devices, answered, nowMs }: Extract<CallOccurrence, { kind: 'media-admitted' }>,
 ): CallChange {
   if (isOver(before)) return { kind: 'changed', call: before }
-  const call = before.gateway === gateway ? before : { ...before, gateway }
+  // Who was let in at another gateway has to hear of this one.
+  const call = before.gateway === gateway ? before : { ...withoutRoom(before).call, gateway }
   let next = call
   const told: DeviceEffect[] = []
   for (const device of devices) {
@@ -69,7 +70,7 @@ export function withOtherRoom(call: Call, roomId: number): Call {
 
 /** The room is gone; it is made again, at another gateway perhaps. */
 export function withoutRoom(call: Call): CallChange {
-  let next = call
+  let next: Call = call.gateway === undefined ? call : { ...call, gateway: undefined }
   for (const { userId } of joinedDevices(call)) {
     const attendance = participantOf(next, userId)?.attendance
     if (attendance === undefined) continue

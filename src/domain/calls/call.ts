@@ -215,8 +215,9 @@ export interface CallDeviceRef {
 
 /** A device's entry to the call's room at the media gateway. Its tokens follow from these members and the time. */
 export interface RoomEntry {
+  readonly callId: CallId
   readonly roomId: number
-  /** Undefined before the first admission. */
+  /** Undefined while no gateway lets devices in. */
   readonly gateway: string | undefined
   readonly device: CallDeviceRef
 }
@@ -275,8 +276,8 @@ export function joinedDevices(call: Call): CallDeviceRef[] {
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
 }
 
-export function entryOf({ roomId, gateway }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
-  return { roomId, gateway, device: { userId, deviceId } }
+export function entryOf({ callId, roomId, gateway }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
+  return { callId, roomId, gateway, device: { userId, deviceId } }
 }
 
 /** The participant, unless they are not to know of the call. */

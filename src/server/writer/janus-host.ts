@@ -12,12 +12,10 @@ import { RoomSweep } from '../../media/room-sweep.ts'
 import { RoomTokens } from '../../media/room-tokens.ts'
 import type { Logger } from '../../operations/log.ts'
 import type { Metrics } from '../../operations/metrics.ts'
-import type { CallIndex } from '../../store/calls/call-index.ts'
 
 /** What every gateway is watched with. */
 export interface MediaContext {
   readonly secrets: Pick<Secrets, 'mediaRoom'>
-  readonly index: Pick<CallIndex, 'callInRoom' | 'rooms'>
   readonly monotonicMs: () => number
   readonly metrics: Metrics
   readonly logger: Logger
@@ -29,19 +27,19 @@ export class JanusHost implements GatewayHost {
   readonly #watch: GatewayWatch
   readonly #context: MediaContext
   readonly #events: JanusEvents
+  readonly #admin: JanusAdmin
   readonly #sweep: RoomSweep
-  /** Undefined before the first answer. */
-  #isUp: boolean | undefined
 
   /** `hasEvents`: whether the gateways' events are taken here. */
   constructor(settings: JanusSettings, watch: GatewayWatch, context: MediaContext, hasEvents: () => boolean) {
-    const { onMissing, onFeeds } = watch
-    const { secrets, monotonicMs, index, metrics } = context
+    const { secrets, monotonicMs, metrics } = context
     this.#watch = watch
     this.#context = context
     this.name = settings.name
     const tokens = new RoomTokens(settings)
     const admin = new JanusAdmin(settings, this.#onRequest)
+    const { onFeeds } = watch
+    this.#admin = admin
     this.#events = new JanusEvents({ tokens, monotonicMs, onRestarted: this.#onRestarted, onFeeds })
     this.gateway = new JanusGateway({
       admin,
@@ -51,19 +49,19 @@ export class JanusHost implements GatewayHost {
       sessionsOf: this.#events.sessionsOf,
     })
     this.#sweep = new RoomSweep({
-      ...{ admin, gateway: this.gateway, events: this.#events },
-      ...{ hasEvents, index, monotonicMs, onMissing },
-      onStranger: () => metrics.mediaStrangers.inc(),
+      ...{ watch, admin, gateway: this.gateway, events: this.#events, hasEvents, monotonicMs },
+      onStranger: () => metrics.mediaStrangers.inc({ gateway: this.name }),
       onFailed: error => this.#warn('media-sweep-failed', error),
     })
   }
 
-  get isUp(): boolean {
-    return this.#isUp ?? true
-  }
-
   get roomCount(): number {
     return this.#sweep.roomCount
+  }
+
+  /** The plugin of the rooms has to answer, with no list of them: there may be thousands. */
+  readonly look = async (): Promise<void> => {
+    await this.#admin.videoRoom({ request: 'exists', room: 1 }).catch(() => undefined)
   }
 
   readonly sweep = (): Promise<void> => this.#sweep.run()
@@ -75,19 +73,15 @@ export class JanusHost implements GatewayHost {
 
   /** The gateway has begun anew, without a room. */
   readonly #onRestarted = (): void => {
-    const { index, monotonicMs } = this.#context
-    const askedAtMs = monotonicMs()
-    for (const { callId } of index.rooms()) this.#watch.onMissing(callId, askedAtMs)
+    const askedAtMs = this.#context.monotonicMs()
+    for (const { callId } of this.#watch.calls.rooms()) this.#watch.onMissing(callId, askedAtMs)
   }
 
   readonly #onRequest = (outcome: string): void => {
-    const { metrics, logger } = this.#context
-    metrics.mediaRequests.inc({ outcome })
-    const isUp = !AWAY.has(outcome)
-    if (isUp === this.#isUp) return
-    if (!isUp) logger.warn({ event: 'media-gateway-lost', gateway: this.name, reason: outcome })
-    else if (this.#isUp === false) logger.info({ event: 'media-gateway-back', gateway: this.name })
-    this.#isUp = isUp
+    this.#context.metrics.mediaRequests.inc({ gateway: this.name, outcome })
+    // A proxy in front may answer for one that is away.
+    if (outcome === 'ok') this.#watch.health.answered()
+    else this.#watch.health.failed(outcome)
   }
 
   #warn(event: string, error: unknown): void {

@@ -56,6 +56,51 @@ async function runTests(): Promise<void> {
     t.ok((await sizesOf(cat, 200)).size > 10, 'the app may have it otherwise')
   })
 
+  await t.test('who speaks is heard, and who gets through badly is known', async t => {
+    const room = await openRoom(house.janus)
+    const ann = await joined(t, room, '1')
+    const bob = await joined(t, room, '2')
+    const hears = `{
+      window.heard = []
+      media.on('speaking', one => heard.push(one?.userId ?? one?.feed ?? '-'))
+      media.on('quality', ({ feed, userId, quality }) => heard.push((userId ?? feed) + ' ' + quality))
+    }`
+    for (const tab of [ann, bob]) await tab.evaluate(hears)
+    await bob.evaluate('media.mute(true)')
+    await ann.evaluate(`{
+      const context = new AudioContext()
+      window.tone = new OscillatorNode(context)
+      const out = new MediaStreamAudioDestinationNode(context)
+      tone.connect(out)
+      tone.start()
+      await media.send('microphone', out.stream.getAudioTracks()[0])
+    }`)
+    await bob.until(`heard.at(-1) === '1'`)
+    await ann.until(`heard.at(-1) === 'own'`)
+    await ann.evaluate('media.mute(true)')
+    for (const tab of [ann, bob]) await tab.until(`heard.at(-1) === '-'`)
+
+    // Packets stop although nothing says so.
+    await ann.evaluate('media.mute(false)')
+    await bob.until(`heard.at(-1) === '1'`)
+    await ann.evaluate(`{
+      window.stopped = connections.flatMap(each => each.getSenders()).filter(one => one.track)
+      window.tracks = stopped.map(one => one.track)
+      for (const one of stopped) await one.replaceTrack(null)
+    }`)
+    await bob.until(`media.participants[0].quality === 'lost'`)
+    await ann.evaluate('stopped.forEach((one, at) => one.replaceTrack(tracks[at]))')
+    await bob.until(`media.participants[0].quality === 'good'`)
+    const told = (await bob.evaluate<string[]>('heard')).filter(one => one.startsWith('1 '))
+    t.same(told, ['1 lost', '1 poor', '1 good'])
+
+    await bob.evaluate('heard.length = 0, isCut = true, sockets.at(-1).close()')
+    await bob.until(`heard.includes('own lost')`)
+    t.equal(await bob.evaluate('media.participants[0].quality'), 'good', 'the others are as they were')
+    await bob.evaluate('isCut = false')
+    await bob.until(`heard.at(-1) === 'own good'`)
+  })
+
   await t.test('a worker that is not there, and one that the page’s policy forbids', async t => {
     const context = await house.browser.newContext(WITH_CAMERA)
     t.teardown(() => context.close())
