@@ -229,9 +229,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     await this.#frames.ready
     if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
-    this.#setState('connected')
-    // A track may have come while the rest was published.
-    void this.#describe()
     clearInterval(this.#watchdog)
     this.#watchdog = setInterval(() => {
       this.#stay?.subscriber.resizeAgain()
@@ -240,6 +237,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     let looks = 0
     clearInterval(this.#listening)
     this.#listening = setInterval(() => void this.#listen(stay, ++looks % LOOKS === 0), LISTEN_MS)
+    // The app may leave at this word.
+    this.#setState('connected')
+    // A track may have come while the rest was published.
+    void this.#describe()
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {

@@ -149,6 +149,8 @@ export function openPeer(
   connection.onconnectionstatechange = () => onState(connection.connectionState)
   const close = () => {
     connection.close()
+    // The browser may keep a closed connection for long.
+    connection.onicecandidate = connection.onconnectionstatechange = null
     // No event comes of it, and nobody waits for another state any more.
     onState('closed')
   }
