@@ -47,7 +47,7 @@ export class CutNetwork {
     return network
   }
 
-  /** Each end drops what it is to send, and nobody is told. */
+  /** Each end drops all that it is to send, in silence. */
   async pull(): Promise<void> {
     for (const { link, by } of this.#ends) await run(...by, TC, 'qdisc', 'replace', 'dev', link, ...NOTHING)
   }

@@ -151,7 +151,7 @@ export function openPeer(
     connection.close()
     // The browser may keep a closed connection for long.
     connection.onicecandidate = connection.onconnectionstatechange = null
-    // No event comes of it, and nobody waits for another state any more.
+    // It makes no event: a wait for another state ends here.
     onState('closed')
   }
   return { handle, connection, frames, close }

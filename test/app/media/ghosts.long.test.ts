@@ -1,6 +1,5 @@
 /**
- * What is left of calls when nobody is in them any more, whichever way they went: nothing, in the page, at the gateway or at the
- * server.
+ * Calls leave nothing behind in the page, at the gateway or at the server, whichever way their people went.
  */
 
 import type { CDPSession } from 'playwright-core'
@@ -122,7 +121,7 @@ t.test(
       await untilSo(async () => janus.udpPorts === portsAtFirst)
       t.equal((await janus.rooms()).length, 1, 'the call goes on')
 
-      // Minutes pass until a call without anybody has ended.
+      // An empty call ends after minutes.
       await server.running.end('SIGKILL')
       server = await start(fastClock(20))
       await untilSo(async () => (await janus.rooms()).length === 0)
@@ -134,7 +133,7 @@ t.test(
   },
 )
 
-/** One of the page's own figures, without what can be collected. */
+/** A figure of the page, after its garbage is collected. */
 async function figureOf(devtools: CDPSession, figure: string): Promise<number | undefined> {
   await devtools.send('HeapProfiler.collectGarbage')
   const { metrics } = await devtools.send('Performance.getMetrics')

@@ -84,7 +84,7 @@ async function runTests(): Promise<void> {
     })
   })
 
-  await t.test('five tabs: each hears and sees the four others, one after a reload', async t => {
+  await t.test('five tabs: each hears and sees the other four, also after a reload', async t => {
     const room = await openRoom(janus)
     const open = (userId: string) => joined(t, room, userId, { fps: 4 })
     const all = [await open('1'), await open('2'), await open('3'), await open('4'), await open('5')]
@@ -114,7 +114,7 @@ async function runTests(): Promise<void> {
         await t.test(`for ${seconds} s`, async t => {
           const feed = await ann.evaluate('media.participants[0].feed')
           await network.pull()
-          // It is what happens, and not a wait for something.
+          // The time is the fault itself: no condition ends it.
           await pass(seconds * 1000)
           await network.plug()
           for (const tab of [ann, bob]) await tab.receives(1, 10)
