@@ -56,6 +56,11 @@ export class CutNetwork {
     for (const { link, by } of this.#ends) await run(...by, TC, 'qdisc', 'delete', 'dev', link, ...NOTHING)
   }
 
+  /** Takes it away from this side, which had one network more by it. */
+  async end(): Promise<void> {
+    await run(IP, 'link', 'set', this.#ends[0]!.link, 'down')
+  }
+
   /** One in this network, to which this side is 127.0.0.1: so its pages may use what else needs https. */
   async openBrowser(t: Test): Promise<Browser> {
     const program = join(t.testdir(), 'chromium')

@@ -267,7 +267,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       return sample && isOn ? [{ ...sample, feed, name }] : []
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
-    if (isMeasured) this.#links.measure([...this.#publishers.keys()], streams, own)
+    // A device with two networks that loses one of them still sends by the other; the gateway sends to the lost one for ever.
+    if (isMeasured && this.#links.measure([...this.#publishers.keys()], streams, own)) this.#lose()
   }
 
   #showSpeaking(): void {

@@ -18,6 +18,7 @@ export class LinkWatch {
   #streams: readonly HeardStream[] = []
   #reports = -1
   #isAway = false
+  #isDeaf = false
 
   /** `tell` hears whose quality has changed. */
   constructor(tell: (feed: string) => void) {
@@ -41,19 +42,22 @@ export class LinkWatch {
     return this.speaking.look(new Map([[OWN, level], ...voices.map(one => [one.feed, one.level] as const)]))
   }
 
-  /** Some two seconds after the last, with all feeds that are there. */
+  /**
+   * Some two seconds after the last, with all feeds that are there. Gives whether this device has now come to hear nobody, by a link
+   * that is good in the other direction.
+   */
   measure(
     feeds: readonly string[],
     streams: readonly HeardStream[],
     { isSending, reports, state, isBad }: OwnSample,
-  ): void {
+  ): boolean {
     const before = this.#streams
     const isSilent = state !== 'connected' || (isSending && reports === this.#reports)
     this.#streams = streams
     this.#reports = reports
     this.#look(OWN, isSilent, isBad)
     // It is this device that hears nobody.
-    if (isSilent) return
+    if (isSilent) return false
     for (const feed of this.#links.keys()) if (feed !== OWN && !feeds.includes(feed)) this.#links.delete(feed)
     for (const feed of feeds) {
       const pairs = streams.flatMap(now => {
@@ -68,6 +72,9 @@ export class LinkWatch {
         pairs.some(([then, now]) => isBadSince(then, now)),
       )
     }
+    const wasDeaf = this.#isDeaf
+    this.#isDeaf = feeds.length > 0 && feeds.every(feed => this.qualityOf(feed) === 'lost')
+    return this.#isDeaf && !wasDeaf
   }
 
   #look(feed: string, isSilent: boolean, isBad: boolean): void {

@@ -127,4 +127,14 @@ async function runTests(): Promise<void> {
       }
     },
   )
+
+  await t.test('one of two networks that goes away', { skip: skipWithoutNetworks }, async t => {
+    const network = await CutNetwork.open(t)
+    const room = await openRoom(janus)
+    const [ann, bob] = [await joined(t, room, '1', { fps: 4 }), await joined(t, room, '2', { fps: 4 })]
+    for (const tab of [ann, bob]) await tab.receives(1, 5)
+    // The way on which the media of both went.
+    await network.end()
+    for (const tab of [ann, bob]) await tab.receives(1, 10)
+  })
 }
