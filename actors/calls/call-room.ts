@@ -191,13 +191,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
     const refusal = this.#refusalOfEnding(decision) ?? countRings(this.#deps, this.#call, decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
-    const kept = idempotent && {
-      request: idempotent,
-      reply: this.#deps.keptReply(
-        command.kind,
-        this.#media ? asAdmitted(decision, command.by, this.#deps.gatewayFor) : decision.reply,
-      ),
-    }
+    const shown = this.#media ? asAdmitted(decision, command.by, this.#deps.gatewayFor) : decision.reply
+    const kept = idempotent && { request: idempotent, reply: this.#deps.keptReply(command.kind, shown) }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, { kept })
   }
 

@@ -41,7 +41,7 @@ export const checkMedia: Check = async ({ config }) => {
 
 interface Tried {
   readonly settings: JanusSettings
-  /** Whether there are others, so that findings need its name. */
+  /** Findings of one among several need its name. */
   readonly isOneOf: boolean
 }
 

@@ -14,7 +14,6 @@ import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
 import type { Channel } from '../domain/messages/outbox-message.ts'
 import type { DeathReason } from '../domain/operators/webhook-event.ts'
-import type { GatewayFailure } from '../media/gateway.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {
@@ -169,7 +168,7 @@ export class Metrics {
 
   /** Its name is gone from the settings: else each name of a long life would leave figures. */
   forgetGateway(gateway: string): void {
-    for (const outcome of Object.keys(MEDIA_OUTCOMES)) this.mediaRequests.remove({ gateway, outcome })
+    for (const outcome of MEDIA_OUTCOMES) this.mediaRequests.remove({ gateway, outcome })
     for (const status of MEDIA_STATUSES) this.mediaEvents.remove({ gateway, status })
     this.mediaStrangers.remove({ gateway })
   }
@@ -295,16 +294,8 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   'token-unknown': true,
   'too-late': true,
 }
-const MEDIA_OUTCOMES: Record<GatewayFailure | 'ok', true> = {
-  ok: true,
-  timeout: true,
-  network: true,
-  malformed: true,
-  busy: true,
-  refused: true,
-  'room-in-use': true,
-  'no-such-room': true,
-}
+/** Outcomes by which requests to media gateways are counted. */
+const MEDIA_OUTCOMES = ['ok', 'timeout', 'network', 'malformed']
 const MEDIA_STATUSES = ['200', '400', '405', '413']
 const WEBHOOK_OUTCOMES: Record<WebhookOutcome['kind'], true> = {
   sent: true,

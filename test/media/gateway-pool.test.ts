@@ -1,4 +1,4 @@
-/** Several media gateways: who gets which call, who keeps it, and what happens when one is away. */
+/** Several media gateways: which one gets a call and keeps it, and the loss of one. */
 
 import t from 'tap'
 import type { CallId } from '../../src/domain/ids.ts'
@@ -160,7 +160,7 @@ t.test('a call has its own order of gateways, which the loss of one leaves as it
   t.end()
 })
 
-t.test('ten seconds without an answer: its calls go to the others, and no other call moves', async t => {
+t.test('ten seconds without an answer: its calls move, and no other call does', async t => {
   const house = openPool(FOUR)
   const { calls, gateways, away, homeless, givenUp, turns, start, pass, move } = house
   await pass(4)
@@ -278,7 +278,7 @@ t.test('one that refuses the secrets gets no call, and keeps those that it has',
   t.ok(callIds(100, 900n).map(start).includes('a'))
 })
 
-t.test('a look that hangs holds up neither the others nor the loss', async t => {
+t.test('a look that hangs holds up no other look, and not the loss', async t => {
   const { pool, away, homeless, memberOf, start, pass } = openPool({ a: 1, b: 1 })
   const [callId] = callIds(1)
   const hanging = memberOf('a')
@@ -299,7 +299,7 @@ t.test('a look that hangs holds up neither the others nor the loss', async t => 
   t.notOk([...homeless.values()].includes('b'))
 })
 
-t.test('a room is a stranger at every gateway but that of its call', t => {
+t.test('a room is a stranger at every gateway but one: its call has it there', t => {
   const gateways = new Map<number, string | undefined>([
     [1, 'a'],
     [2, 'b'],

@@ -1,6 +1,7 @@
 /**
- * A real LiveKit server on loopback, built from its own source by the Go module proxy: 1.7.2 is the newest that
- * `go install` takes. The program is kept in the user's cache; where it is not there, building it takes some minutes.
+ * A real LiveKit server on loopback, built from its own source by the Go module proxy: 1.9.12 is the newest that
+ * `go install` takes, and `livekit-client` gets nothing published at those of 1.7. The program is kept in the user's cache; where
+ * it is not there, building it takes some minutes.
  */
 
 import type { ChildProcess } from 'node:child_process'
@@ -168,7 +169,7 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null
 }
 
-const VERSION = '1.7.2'
+const VERSION = '1.9.12'
 const RTP_PORTS = 400
 const RTP_PORT_MIN = 10_000
 const RTP_PORT_MAX = 32_000 - RTP_PORTS

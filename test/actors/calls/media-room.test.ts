@@ -332,7 +332,7 @@ t.test('a room that does not close is left to the sweep after five attempts', as
   t.equal(system.figures().liveActors, 0)
 })
 
-t.test('a room whose gateway is lost opens at another, and is told of as lost before', async t => {
+t.test('a room at a lost gateway opens at another, after word of the loss', async t => {
   const { there, tell, wants, done, takeSteps, takeTold } = openRoom()
   wants(1, 2)
   done()
@@ -395,7 +395,7 @@ t.test('no gateway is there: the room waits, and opens at the first one that com
   t.same(takeTold(), ['media-admitted 1 at two'])
 })
 
-t.test('a look at another gateway than that of the call says nothing of it', async t => {
+t.test('a look at a gateway that does not have the call says nothing of it', async t => {
   const { world, tell, wants, done, takeSteps, takeTold } = openRoom()
   wants(1)
   done()

@@ -183,7 +183,7 @@ function numberIn(usual: string): string | undefined {
   return /^\d+(?=$|, )/.exec(usual)?.[0]
 }
 
-/** Settings that others stand in the place of: a server has one or the other. */
+/** Settings that exclude each other: a server has one kind or the other. */
 const ALTERNATIVES: readonly { readonly these: RegExp; readonly others: RegExp }[] = [
   { these: /^CALLSIGN_JANUS_FILE$/, others: /^CALLSIGN_JANUS_(?!FILE|EVENTS_HOST|EVENTS_PORT)/ },
   { these: /^CALLSIGN_LIVEKIT_/, others: /^CALLSIGN_JANUS_/ },

@@ -42,7 +42,7 @@ function problems(gateways: readonly unknown[], environment?: object): readonly 
   return Array.isArray(outcome) ? outcome : []
 }
 
-t.test('gateways with and without what may be left out', t => {
+t.test('gateways with and without optional members', t => {
   const config = read({ gateways: [entry('a', { weight: 100, drain: true }), entry('b-2')] })
   t.match(config, {
     application: {
@@ -107,7 +107,7 @@ t.test('gateways differ in what tells them apart', t => {
   t.end()
 })
 
-t.test('what is no list of 1 to 64 gateways', t => {
+t.test('anything but a list of 1 to 64 gateways', t => {
   const form = 'CALLSIGN_JANUS_FILE: is a JSON object with the one member "gateways", a list'
   for (const content of [
     `{"gateways":["${SECRET}"`,
