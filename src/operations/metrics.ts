@@ -121,6 +121,13 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly mediaOutsiders = new Counter({
+    name: 'callsign_media_outsiders_total',
+    help: 'People who were put out of a room of the media gateway because they were not in its call: LiveKit alone',
+    labelNames: ['gateway'],
+    registers: [this.#registry],
+  })
+
   readonly mediaStrangers = new Counter({
     name: 'callsign_media_strangers_total',
     help: 'Rooms of the media gateway that were closed because no live call had them there',
@@ -267,6 +274,7 @@ const OF_WRITER = [
   'callsign_pushes_lowered_total',
   'callsign_media_requests_total',
   'callsign_media_events_total',
+  'callsign_media_outsiders_total',
   'callsign_media_strangers_total',
   'callsign_log_registrations_total',
   'callsign_log_batches_total',

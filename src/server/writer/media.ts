@@ -17,6 +17,7 @@ import { GatewayHealth } from '../../media/gateway-health.ts'
 import { callsAt, type GatewayWatch } from '../../media/gateway-host.ts'
 import { GatewayPool, type PoolMember } from '../../media/gateway-pool.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
+import type { LiveKitSettings } from '../../media/livekit-settings.ts'
 import type { MediaSettings } from '../../media/media-settings.ts'
 import type { GatewayFigures } from '../../operations/figures.ts'
 import type { Ref } from '../../runtime/actor.ts'
@@ -25,6 +26,7 @@ import type { CallIndex } from '../../store/calls/call-index.ts'
 import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
 import { JanusHost, type MediaContext, warnUnlessAway } from './janus-host.ts'
+import { LIVEKIT, LiveKitHost } from './livekit-host.ts'
 
 export interface MediaDeps extends MediaContext {
   readonly settings: MediaSettings
@@ -109,7 +111,7 @@ export class Media {
 
   /** Each by its name, in the order of the settings. A gateway that is as it was stays as it is. */
   #take(settings: MediaSettings, { areNewcomers }: { readonly areNewcomers: boolean }): void {
-    if (settings.kind !== 'janus') return
+    if (settings.kind === 'livekit') return this.#takeLiveKit(settings.livekit)
     const { gateways } = settings
     const made = gateways.map(each => {
       const before = this.#janus.get(each.name)
@@ -126,6 +128,13 @@ export class Media {
         return { host, health, weight, isDraining }
       }),
     )
+  }
+
+  /** Once: it can't be replaced while the server runs. */
+  #takeLiveKit(settings: LiveKitSettings): void {
+    const watch = this.#watchOf(LIVEKIT, false)
+    const host = new LiveKitHost(settings, watch, this.#deps)
+    this.#pool.replace([{ host, health: watch.health, weight: 1, isDraining: false }])
   }
 
   #makeJanus(settings: JanusSettings, isNewcomer: boolean): MadeJanus {

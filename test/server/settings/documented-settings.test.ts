@@ -125,6 +125,8 @@ const EXAMPLES: Environment = {
   CALLSIGN_JANUS_EVENTS_USER: 'gateway',
   CALLSIGN_JANUS_EVENTS_PASSWORD: 'a password',
   CALLSIGN_JANUS_FILE: join(folder, 'gateways'),
+  CALLSIGN_LIVEKIT_API_KEY: 'a key',
+  CALLSIGN_LIVEKIT_API_SECRET: 'a secret of 32 characters and mor',
   CALLSIGN_OIDC_PROVIDERS: '[{"name":"acme","issuer":"https://id.example.org","clientIds":["app"]}]',
   CALLSIGN_APPLE_CLIENT_IDS: 'com.example.app',
   CALLSIGN_APPLE_TEAM_ID: 'ABCDE12345',
@@ -184,6 +186,7 @@ function numberIn(usual: string): string | undefined {
 /** Settings that exclude each other: a server has one kind or the other. */
 const ALTERNATIVES: readonly { readonly these: RegExp; readonly others: RegExp }[] = [
   { these: /^CALLSIGN_JANUS_FILE$/, others: /^CALLSIGN_JANUS_(?!FILE|EVENTS_HOST|EVENTS_PORT)/ },
+  { these: /^CALLSIGN_LIVEKIT_/, others: /^CALLSIGN_JANUS_/ },
 ]
 const alternativeOf = ({ name }: Row) => ALTERNATIVES.find(({ these }) => these.test(name))
 const USUAL_ROWS = ROWS.filter(row => alternativeOf(row) === undefined)
@@ -278,6 +281,7 @@ t.test('the sentence about a number or a choice lists the allowed values', async
 
 /** Defaults that a row says in words, as the setting would be written. */
 const IN_WORDS: Environment = {
+  'that of CALLSIGN_LIVEKIT_URL': 'https://livekit.example.org',
   "the machine's name": hostname(),
   'one less than cores': String(Math.max(1, availableParallelism() - 1)),
   'one less than cores, at most 8': String(Math.min(8, availableParallelism() - 1)),
@@ -303,9 +307,10 @@ t.test('every secret, and nothing else, can come from a file, without its last l
   const folder = t.testdir({ secret: 'x' })
   const path = join(folder, 'secret')
   chmodSync(path, 0o600)
-  const production = readAll(PRODUCTION)
-  for (const { name, isSecret } of ROWS) {
-    const { [name]: value = '', ...others } = PRODUCTION
+  for (const row of ROWS) {
+    const { name, isSecret } = row
+    const whole = isForDevelopment(row) ? PRODUCTION : baseFor(row)
+    const { [name]: value = '', ...others } = whole
     const fileName = `${name}_FILE`
     if (!isSecret) {
       const [problem] = problemsOf(readAll({ [fileName]: path }, true))
@@ -314,10 +319,10 @@ t.test('every secret, and nothing else, can come from a file, without its last l
     }
     for (const lineEnd of ['', '\n', '\r\n']) {
       writeFileSync(path, `${value}${lineEnd}`)
-      t.same(readAll({ ...others, [fileName]: path }), production, fileName)
+      t.same(readAll({ ...others, [fileName]: path }), readAll(whole), fileName)
     }
     const both = `${name} and ${fileName} are both set: keep one`
-    t.same(readAll({ ...PRODUCTION, [fileName]: path }), [both])
+    t.same(readAll({ ...whole, [fileName]: path }), [both])
     for (const [missing, reason] of [
       [join(folder, 'none'), 'ENOENT'],
       [folder, 'EISDIR'],
