@@ -15,12 +15,12 @@ const STREAM = {
   jitter: 0,
   level: 0,
 }
-/** What comes of a stream from one look to the next. */
+/** Counts that a good stream adds from one look to the next. */
 const WELL = { packets: 100, played: 96_000 }
 const OWN = { level: 0, isBad: false, isSending: true, state: 'connected' as const }
 
 interface Looked {
-  /** By stream, such as `7 microphone`: what has come. A stream that is off is not there. */
+  /** Counts by stream, such as `7 microphone`. A stream that is off is not there. */
   readonly streams?: Readonly<Record<string, Partial<typeof STREAM>>>
   readonly own?: Partial<OwnSample> & { readonly isSilent?: boolean }
   readonly times?: number
@@ -86,7 +86,7 @@ t.test('a muted person is not lost, nor one whose screen stands still', async t 
   t.same(play(looks), [])
 })
 
-t.test('where this device hears nobody, the others stay as they were', async t => {
+t.test('while nothing reaches this device, the members keep their quality', async t => {
   const silent = { '7 microphone': {}, '8 microphone': {} }
   const came = { '7 microphone': WELL, '8 microphone': WELL }
   for (const own of [{ isSilent: true }, { state: 'disconnected' }] as const) {
@@ -99,6 +99,7 @@ t.test('where this device hears nobody, the others stay as they were', async t =
   }
   const muted = { isSilent: true, isSending: false }
   t.same(play([{ streams: came, own: muted, times: 5 }]), [], 'the gateway reports on nothing')
+  t.same(play([{ own: { isSilent: true }, times: 5 }]), [], 'the browser counts no reports')
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
 })
 
