@@ -150,7 +150,7 @@ export class Janus {
       try {
         return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`${process}/fd/${fd}`))?.[1]]
       } catch {
-        // Closed meanwhile.
+        // Closed since the folder was read.
         return []
       }
     })

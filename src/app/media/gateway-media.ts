@@ -230,9 +230,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     await this.#frames.ready
     if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
-    this.#setState('connected')
-    // A track may have come while the rest was published.
-    void this.#describe()
     clearInterval(this.#watchdog)
     this.#watchdog = setInterval(() => {
       this.#stay?.subscriber.resizeAgain()
@@ -241,6 +238,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     let looks = 0
     clearInterval(this.#listening)
     this.#listening = setInterval(() => void this.#listen(stay, ++looks % LOOKS === 0), LISTEN_MS)
+    // The app may leave at this word.
+    this.#setState('connected')
+    // A track may have come while the rest was published.
+    void this.#describe()
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -267,7 +268,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       return sample && isOn ? [{ ...sample, feed, name }] : []
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
-    if (isMeasured) this.#links.measure([...this.#publishers.keys()], streams, own)
+    // A device with two networks that loses one of them still sends by the other; the gateway sends to the lost one for ever.
+    if (isMeasured && this.#links.measure([...this.#publishers.keys()], streams, own)) this.#lose()
   }
 
   #showSpeaking(): void {

@@ -18,6 +18,7 @@ export class LinkWatch {
   #streams: readonly HeardStream[] = []
   #reports = 0
   #isAway = false
+  #isDeaf = false
 
   /** `tell` hears whose quality has changed. */
   constructor(tell: (feed: string) => void) {
@@ -41,12 +42,15 @@ export class LinkWatch {
     return this.speaking.look(new Map([[OWN, level], ...voices.map(one => [one.feed, one.level] as const)]))
   }
 
-  /** Some two seconds after the last, with all feeds that are there. */
+  /**
+   * Some two seconds after the last, with all feeds that are there. Gives whether this device has now come to hear nobody, by a link
+   * that is good in the other direction.
+   */
   measure(
     feeds: readonly string[],
     streams: readonly HeardStream[],
     { isSending, reports, state, isBad }: OwnSample,
-  ): void {
+  ): boolean {
     const before = this.#streams
     // A browser may count no reports at all.
     const isSilent = state !== 'connected' || (isSending && reports > 0 && reports === this.#reports)
@@ -54,7 +58,7 @@ export class LinkWatch {
     this.#reports = reports
     this.#look(OWN, isSilent, isBad)
     // Nothing reaches this device: that says nothing of the members.
-    if (isSilent) return
+    if (isSilent) return false
     for (const feed of this.#links.keys()) if (feed !== OWN && !feeds.includes(feed)) this.#links.delete(feed)
     for (const feed of feeds) {
       const pairs = streams.flatMap(now => {
@@ -69,6 +73,9 @@ export class LinkWatch {
         pairs.some(([then, now]) => isBadSince(then, now)),
       )
     }
+    const wasDeaf = this.#isDeaf
+    this.#isDeaf = feeds.length > 0 && feeds.every(feed => this.qualityOf(feed) === 'lost')
+    return this.#isDeaf && !wasDeaf
   }
 
   #look(feed: string, isSilent: boolean, isBad: boolean): void {

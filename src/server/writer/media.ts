@@ -134,7 +134,7 @@ export class Media {
   #takeLiveKit(settings: LiveKitSettings): void {
     const watch = this.#watchOf(LIVEKIT, false)
     const host = new LiveKitHost(settings, watch, this.#deps)
-    this.pool.replace([{ host, health: watch.health, weight: 1, isDraining: false }])
+    this.#pool.replace([{ host, health: watch.health, weight: 1, isDraining: false }])
   }
 
   #makeJanus(settings: JanusSettings, isNewcomer: boolean): MadeJanus {

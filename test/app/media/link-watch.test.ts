@@ -103,6 +103,22 @@ t.test('while nothing reaches this device, the members keep their quality', asyn
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
 })
 
+t.test('a device that comes to hear nobody is told so once, if its own link is good', async t => {
+  const [both, one] = [
+    ['7', '8'],
+    ['7', '8', '9'],
+  ]
+  const deafOf = (feeds: readonly string[], own: Partial<OwnSample> = {}) => {
+    const watch = new LinkWatch(() => undefined)
+    const streams = ['7', '8'].map(feed => ({ ...STREAM, feed, name: 'microphone' as const }))
+    return [1, 2, 3, 4, 5].map(reports => watch.measure(feeds, streams, { ...OWN, reports, ...own }))
+  }
+  t.same(deafOf(both), [false, false, true, false, false])
+  t.notOk(deafOf(one).includes(true), 'the third sends nothing')
+  t.notOk(deafOf(both, { reports: 1 }).includes(true), 'its own link is lost')
+  t.notOk(deafOf([]).includes(true), 'nobody is there')
+})
+
 t.test('out of the room the own link is lost at once', async t => {
   const told: string[] = []
   const watch: LinkWatch = new LinkWatch(feed => told.push(`${feed} ${watch.qualityOf(feed)}`))
