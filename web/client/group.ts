@@ -1,6 +1,6 @@
 /** A call by way of the server's gateway, which can't open what it carries: `@callsign/sdk/app/media` does the work. */
 
-import type { Call, Callsign } from '../../src/app/app.ts'
+import { type Call, type Callsign, type CallsignError, hasCode } from '../../src/app/app.ts'
 import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'
 import type { Carrier } from './carrier.ts'
 import type { MediaPeer } from './state.ts'
@@ -10,8 +10,9 @@ export class Group implements Carrier {
   readonly #onPeers: (peers: readonly MediaPeer[]) => void
   /** A stream for each set of tracks, so that a picture which goes on is not set anew. */
   readonly #streams = new Map<string, MediaStream>()
-  #speaking: ReadonlySet<string> = new Set()
-  readonly #timer: ReturnType<typeof setInterval>
+  #speaking: string | undefined
+  isLinkLost = false
+  failure: CallsignError | undefined
 
   /** Throws `MEDIA_UNSUPPORTED`. */
   constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
@@ -19,9 +20,20 @@ export class Group implements Carrier {
     const relay = () => me.relay()
     this.#media = joinMedia(call, { relay, microphone: false, camera: false, newWorker })
     for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
-    // The next attempt follows, and the tiles say that they connect.
-    this.#media.on('error', () => {})
-    this.#timer = setInterval(() => void this.#listen(), LISTEN_MS)
+    this.#media.on('speaking', speaker => {
+      this.#speaking = speaker?.feed
+      this.#show()
+    })
+    this.#media.on('quality', ({ feed, quality }) => {
+      if (feed === 'own') this.isLinkLost = quality === 'lost'
+      this.#show()
+    })
+    this.#media.on('error', error => {
+      // After any other error the next attempt follows, and the page says that it connects.
+      if (!hasCode(error, 'MEDIA_UNSUPPORTED')) return
+      this.failure = error
+      this.#show()
+    })
   }
 
   send(local: MediaStream): void {
@@ -44,35 +56,24 @@ export class Group implements Carrier {
   }
 
   close(): void {
-    clearInterval(this.#timer)
     this.#media.leave()
-  }
-
-  /** A person who is loud enough has the ring. */
-  async #listen(): Promise<void> {
-    const { participants } = await this.#media.statistics()
-    const loud = [...participants].filter(([, { level }]) => level > LOUD).map(([feed]) => feed)
-    if (loud.length === this.#speaking.size && loud.every(feed => this.#speaking.has(feed))) return
-    this.#speaking = new Set(loud)
-    this.#show()
   }
 
   #show(): void {
     this.#onPeers(this.#media.participants.map(one => this.#peerOf(one)))
   }
 
-  #peerOf({ userId, feed, microphone, camera, screen, undecryptable }: MediaParticipant): MediaPeer {
+  #peerOf({ userId, feed, microphone, camera, screen, quality, undecryptable }: MediaParticipant): MediaPeer {
     const picture = camera?.isOn ? camera : undefined
-    const isLinked = this.#media.state === 'connected'
     return {
       id: feed,
       userId,
-      state: undecryptable !== undefined ? 'undecryptable' : isLinked ? 'connected' : 'interrupted',
+      state: undecryptable !== undefined ? 'undecryptable' : quality === 'lost' ? 'interrupted' : 'connected',
       stream: this.#streamOf(`${feed} person`, [microphone?.track, picture?.track]),
       hasPicture: picture !== undefined,
       screen: this.#streamOf(`${feed} screen`, [screen?.isOn ? screen.track : undefined]),
       isMuted: microphone?.isOn === false,
-      isSpeaking: microphone?.isOn === true && this.#speaking.has(feed),
+      isSpeaking: feed === this.#speaking,
     }
   }
 
@@ -86,10 +87,6 @@ export class Group implements Carrier {
     return known
   }
 }
-
-const LISTEN_MS = 300
-/** Between 0 and 1: speech, not the noise of a room. */
-const LOUD = 0.03
 
 /** A file of this server: the policy of its pages allows no worker of a Blob URL. */
 function newWorker(): Worker {

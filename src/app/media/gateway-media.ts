@@ -30,7 +30,7 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
-  /** The active speaker, or nobody. By this device's own ears: what the gateway says of loudness is not asked. */
+  /** The active speaker, if there is one, from the sound that this device has opened and not by the gateway's word. */
   readonly speaking: FeedOrOwn | undefined
   readonly quality: FeedOrOwn & { readonly quality: Quality }
   /** Frames of the feed come with the key of this epoch: its device has it. */
@@ -63,6 +63,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   )
   #watchdog: ReturnType<typeof setInterval> | undefined
   #listening: ReturnType<typeof setInterval> | undefined
+  #away: ReturnType<typeof setTimeout> | undefined
   #mended = 0
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
   #connectingMs = CONNECTING_MS
@@ -271,7 +272,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const feeds = [...this.#publishers.keys()]
     this.#links.measure(feeds, streams, own)
     // A device that loses one of two networks sends by the other; the gateway goes on sending to the lost one.
-    if (this.#links.isDeaf(feeds)) this.#lose()
+    const isConnected = [own.state, stay.subscriber.state].every(state => state === 'connected')
+    if (this.#links.isDeaf(feeds, isConnected)) this.#lose()
   }
 
   #showSpeaking(): void {
@@ -346,7 +348,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#state === state) return
     this.#state = state
     this.emit('state', state)
-    this.#links.setAway(state === 'reconnecting')
+    clearTimeout(this.#away)
+    // Into another room it takes less.
+    if (state === 'reconnecting') this.#away = setTimeout(() => this.#links.setAway(true), AWAY_MS)
+    else this.#links.setAway(false)
   }
 
   #report(error: unknown): void {
@@ -370,6 +375,7 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
 const WATCH_MS = 2_000
+const AWAY_MS = 2_000
 const LISTEN_MS = 300
 /** From one measurement of the links to the next. */
 const LOOKS = 7

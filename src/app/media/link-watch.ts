@@ -1,4 +1,4 @@
-/** Who speaks in the room, and how well each person, and this device, gets through. */
+/** Watches a stay in the room: the active speaker, and how well each person, and this device, gets through. */
 
 import { isBadSince, LinkQuality, type Quality } from './link-quality.ts'
 import type { TrackSample } from './link-samples.ts'
@@ -16,7 +16,7 @@ export class LinkWatch {
   readonly #links = new Map<string, LinkQuality>()
   readonly #tell: (feed: string) => void
   #streams: readonly HeardStream[] = []
-  #reports = -1
+  #reports = 0
   #isAway = false
   #deafLooks = 0
 
@@ -29,7 +29,7 @@ export class LinkWatch {
     return feed === OWN && this.#isAway ? 'lost' : (this.#links.get(feed)?.quality ?? 'good')
   }
 
-  /** While this device is out of the room, its link is lost; the others' are as they were. */
+  /** While this device is out of the room, its link is lost; the members' keep their quality. */
   setAway(isAway: boolean): void {
     this.#change(OWN, () => {
       this.#isAway = isAway
@@ -49,11 +49,12 @@ export class LinkWatch {
     { isSending, reports, state, isBad }: OwnSample,
   ): void {
     const before = this.#streams
-    const isSilent = state !== 'connected' || (isSending && reports === this.#reports)
+    // A browser may count no reports at all.
+    const isSilent = state !== 'connected' || (isSending && reports > 0 && reports === this.#reports)
     this.#streams = streams
     this.#reports = reports
     this.#look(OWN, isSilent, isBad)
-    // It is this device that hears nobody.
+    // Nothing reaches this device: that says nothing of the members.
     if (isSilent) return
     for (const feed of this.#links.keys()) if (feed !== OWN && !feeds.includes(feed)) this.#links.delete(feed)
     for (const feed of feeds) {
@@ -72,12 +73,13 @@ export class LinkWatch {
   }
 
   /**
-   * After `measure`: whether nothing has come for so long that this device should join anew, although its connections say that they
-   * are there. Once, until something comes.
+   * After `measure`: whether nothing has come for so long that this device should join anew, although its connections are there, as
+   * they say. Once, until something comes.
    */
-  isDeaf(feeds: readonly string[]): boolean {
+  isDeaf(feeds: readonly string[], isConnected: boolean): boolean {
     const isLost = (feed: string) => this.qualityOf(feed) === 'lost'
-    this.#deafLooks = isLost(OWN) || (feeds.length > 0 && feeds.every(isLost)) ? this.#deafLooks + 1 : 0
+    const isNow = isLost(OWN) || (feeds.length > 0 && feeds.every(isLost))
+    this.#deafLooks = isNow && isConnected ? this.#deafLooks + 1 : 0
     return this.#deafLooks === DEAF_LOOKS
   }
 

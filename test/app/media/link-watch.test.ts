@@ -15,12 +15,12 @@ const STREAM = {
   jitter: 0,
   level: 0,
 }
-/** What comes of a stream from one look to the next. */
+/** Counts that a good stream adds from one look to the next. */
 const WELL = { packets: 100, played: 96_000 }
 const OWN = { level: 0, isBad: false, isSending: true, state: 'connected' as const }
 
 interface Looked {
-  /** By stream, such as `7 microphone`: what has come. A stream that is off is not there. */
+  /** Counts by stream, such as `7 microphone`. A stream that is off is not there. */
   readonly streams?: Readonly<Record<string, Partial<typeof STREAM>>>
   readonly own?: Partial<OwnSample> & { readonly isSilent?: boolean }
   readonly times?: number
@@ -86,7 +86,7 @@ t.test('a muted person is not lost, nor one whose screen stands still', async t 
   t.same(play(looks), [])
 })
 
-t.test('where this device hears nobody, the others stay as they were', async t => {
+t.test('while nothing reaches this device, the members keep their quality', async t => {
   const silent = { '7 microphone': {}, '8 microphone': {} }
   const came = { '7 microphone': WELL, '8 microphone': WELL }
   for (const own of [{ isSilent: true }, { state: 'disconnected' }] as const) {
@@ -99,21 +99,23 @@ t.test('where this device hears nobody, the others stay as they were', async t =
   }
   const muted = { isSilent: true, isSending: false }
   t.same(play([{ streams: came, own: muted, times: 5 }]), [], 'the gateway reports on nothing')
+  t.same(play([{ own: { isSilent: true }, times: 5 }]), [], 'the browser counts no reports')
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
 })
 
 t.test('a device to which nothing comes for long is to join anew, once', async t => {
-  const deafOf = (feeds: readonly string[], own: Partial<OwnSample> = {}) => {
+  const deafOf = (feeds: readonly string[], own: Partial<OwnSample> = {}, isConnected = true) => {
     const watch = new LinkWatch(() => undefined)
     const streams = ['7', '8'].map(feed => ({ ...STREAM, feed, name: 'microphone' as const }))
     return [1, 2, 3, 4, 5, 6, 7].map(reports => {
       watch.measure(feeds, streams, { ...OWN, reports, ...own })
-      return watch.isDeaf(feeds)
+      return watch.isDeaf(feeds, isConnected)
     })
   }
   const fromAll = deafOf(['7', '8'])
   t.equal(fromAll.filter(Boolean).length, 1)
   t.equal(deafOf(['7', '8', '9']).filter(Boolean).length, 0, 'the third sends nothing')
+  t.equal(deafOf(['7', '8'], {}, false).filter(Boolean).length, 0, 'a connection has its own time limit')
   t.equal(deafOf([], { reports: 1 }).filter(Boolean).length, 1, 'the gateway says nothing of what it gets')
   t.equal(deafOf([]).filter(Boolean).length, 0, 'alone')
 })
