@@ -257,7 +257,8 @@ window.start = async (members, { kind, isSending = true }) => {
     window.room = new Room({ encryption: liveKitEncryption(call, worker) })
     window.leave = joinLiveKit(call, room, error => errors.push(String(error)))
   } else {
-    tapFrames()
+    // A sender whose frames can be looked at would send none.
+    if (!isSending) tapFrames()
     window.room = new Room()
     await room.connect(call.media.url, call.media.token)
   }
