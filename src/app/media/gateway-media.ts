@@ -268,8 +268,12 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       return sample && isOn ? [{ ...sample, feed, name }] : []
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
-    // A device with two networks that loses one of them still sends by the other; the gateway sends to the lost one for ever.
-    if (isMeasured && this.#links.measure([...this.#publishers.keys()], streams, own)) this.#lose()
+    if (!isMeasured) return
+    const feeds = [...this.#publishers.keys()]
+    this.#links.measure(feeds, streams, own)
+    // A device that loses one of two networks sends by the other; the gateway goes on sending to the lost one.
+    const isConnected = [own.state, stay.subscriber.state].every(state => state === 'connected')
+    if (this.#links.isDeaf(feeds, isConnected)) this.#lose()
   }
 
   #showSpeaking(): void {

@@ -10,7 +10,7 @@ export function readLiveKitSettings(reader: EnvironmentReader): LiveKitMediaSett
     isWebSocketUrl,
     'a ws or wss address that devices reach, such as wss://livekit.example.org',
   )
-  const apiUrl = reader.url('CALLSIGN_LIVEKIT_API_URL', 'that of CALLSIGN_LIVEKIT_URL')
+  const apiUrl = reader.url('CALLSIGN_LIVEKIT_API_URL', 'from CALLSIGN_LIVEKIT_URL')
   const apiKey = reader.text('CALLSIGN_LIVEKIT_API_KEY')
   const apiSecret = reader.secret('CALLSIGN_LIVEKIT_API_SECRET', 'text of at least 32 characters')
   const allowsAes128 = reader.flag('CALLSIGN_LIVEKIT_ALLOW_AES128', '1')
