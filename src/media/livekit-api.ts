@@ -1,6 +1,6 @@
 /**
- * LiveKit's RoomService over HTTP, as its own SDK for servers asks it: that one does not bound an answer. Reads of an answer what
- * is needed, by names that each version writes alike.
+ * LiveKit's RoomService over HTTP, as its own SDK for servers asks it: that one does not bound an answer. Reads only those
+ * members of an answer that every version writes alike.
  */
 
 import { GatewayError, type GatewayFailure } from './gateway.ts'
@@ -53,7 +53,7 @@ export class LiveKitApi {
     })
   }
 
-  /** The identities of those who are connected. Of a room that is not there, none. */
+  /** Identities of the connected participants; empty when there is no such room. */
   async listParticipants(room: string): Promise<readonly string[]> {
     const { participants } = await this.#ask('ListParticipants', { room }, { roomAdmin: true, room })
     return listOf(participants).flatMap(each => {
@@ -91,5 +91,5 @@ const FAILURES = new Map<unknown, GatewayFailure>([
   ['unavailable', 'network'],
 ])
 const CONNECTED: ReadonlySet<unknown> = new Set(['JOINED', 'ACTIVE'])
-/** Of a request; LiveKit's clock may be late. */
+/** A request's token; LiveKit's clock may be late. */
 const TOKEN_S = 600

@@ -1,7 +1,7 @@
 /**
  * LiveKit as the media gateway. Its rooms have no list of those who may enter: a token alone lets in, for as long as it is good.
- * So this keeps the list, looks who is there, and puts out whoever is not on it: soon after somebody was put out, who may have
- * come again, and else now and then.
+ * So this keeps the list, and removes participants who are not on it: soon after each removal, because a removed participant
+ * may return, and otherwise at intervals.
  */
 
 import { type CallDeviceRef, PARTICIPANTS_MAX, type RoomEntry } from '../domain/calls/call.ts'
@@ -33,7 +33,7 @@ export class LiveKitGateway implements MediaGateway {
   readonly #onOutsider: () => void
   readonly #rooms = new Map<number, OpenRoom>()
 
-  /** `onOutsider`: somebody was put out who may not be in the room. */
+  /** `onOutsider` runs when a participant was removed who was not on the list. */
   constructor(
     api: RoomService,
     tokens: Pick<LiveKitTokens, 'identityOf'>,
@@ -55,7 +55,7 @@ export class LiveKitGateway implements MediaGateway {
     this.#rooms.set(room.roomId, opened)
     this.#letIn(opened, entries)
     await this.#api.createRoom(roomOf(room), ROOM_FORM)
-    // One that was there before may have others in it.
+    // A room that was there before may hold strangers.
     await this.#look(room.roomId, opened)
   }
 
@@ -96,7 +96,7 @@ export class LiveKitGateway implements MediaGateway {
     })
   }
 
-  /** Looks into the rooms whose turn it is. Call this every two seconds. Rejects at the first failure: the rest has its turn later. */
+  /** Looks into the rooms that are due. Call this every two seconds. Rejects at the first failure: the rest has its turn later. */
   async look(): Promise<void> {
     const nowMs = this.#monotonicMs()
     const due = [...this.#rooms].filter(([, { lookAtMs }]) => lookAtMs <= nowMs)
@@ -118,7 +118,7 @@ export class LiveKitGateway implements MediaGateway {
     room.lookAtMs = this.#monotonicMs() + room.pauseMs
     room.pauseMs = Math.min(room.pauseMs * 2, LOOK_MS_MAX)
     const identities = await this.#api.listParticipants(String(roomId))
-    // Closed meanwhile, or opened anew.
+    // Closed or opened anew during the request.
     if (this.#rooms.get(roomId) !== room) return
     room.seenAtMs = this.#monotonicMs()
     room.present = identities.flatMap(identity => room.entries.get(identity) ?? [])
@@ -137,13 +137,13 @@ export class LiveKitGateway implements MediaGateway {
   }
 }
 
-/** Whoever is put out may come again at once. */
+/** A removed participant may return at once. */
 function watchClosely(room: OpenRoom, nowMs: number): void {
   room.lookAtMs = nowMs
   room.pauseMs = LOOK_MS_MIN
 }
 
-/** Its text tells the sweep whose room it is. */
+/** The metadata names the room's call, for the sweep. */
 function roomOf({ callId, roomId }: GatewayRoom) {
   return { name: String(roomId), metadata: String(callId) }
 }

@@ -38,7 +38,7 @@ export class LiveKitTokens {
   }
 }
 
-/** What the holder of the secret signs. */
+/** Signs claims with the API secret. */
 export class LiveKitSigner {
   readonly #apiKey: string
   readonly #secret: KeyObject
@@ -64,7 +64,7 @@ function base64url(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** Whatever else LiveKit lets a participant do: data past the encryption, and a name or a text for others to read. */
+/** Forbids LiveKit's other rights: data outside the encryption, and a name or text that participants would read. */
 const GRANTS = {
   roomJoin: true,
   canPublish: true,

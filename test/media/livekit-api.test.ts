@@ -1,4 +1,4 @@
-/** Requests to LiveKit's API: the same as its own SDK for servers sends, and what becomes of answers. */
+/** Requests to LiveKit's API, the same as its own SDK for servers sends, and its answers. */
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

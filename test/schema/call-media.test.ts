@@ -11,7 +11,7 @@ import { admitOf } from '../../src/server/reads.ts'
 import { keyed } from '../support/livekit-settings.ts'
 
 const livekit = keyed()
-/** Of two processes. */
+/** As two processes have them. */
 const [admit, other] = [livekit, { ...livekit }].map(
   settings => admitOf(new CurrentMedia({ kind: 'livekit', livekit: settings }))!,
 ) as [NonNullable<ReturnType<typeof admitOf>>, NonNullable<ReturnType<typeof admitOf>>]
@@ -33,7 +33,7 @@ const joined: ParticipantView = {
 }
 
 t.test(
-  'a device in the call gets a token, the same from each process, and others the size of keys',
+  'a device in the call gets a token, the same from each process; other devices get the size of keys',
   async t => {
     const { token, ...media } = mediaBody({ isReady: true, entry }, admit)
     t.same(media, { kind: 'livekit', state: 'ready', keySize: 256, url: livekit.url })
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('who is in the call has an identity, in events too; nobody else has', async t => {
+t.test('participants in the call have an identity, in events too; the rest have none', async t => {
   const identity = new LiveKitTokens(livekit).identityOf(entry)
   const identityOf = (changes: Partial<ParticipantView>) =>
     participantBody({ ...joined, ...changes }, callId, admit).identity

@@ -43,8 +43,8 @@ export class LinkWatch {
   }
 
   /**
-   * Some two seconds after the last, with all feeds that are there. Gives whether this device has now come to hear nobody, by a link
-   * that is good in the other direction.
+   * Some two seconds after the last, with all feeds that are there. Gives whether this device has just stopped hearing every member,
+   * while its own link is good in the other direction.
    */
   measure(
     feeds: readonly string[],

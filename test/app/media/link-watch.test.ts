@@ -103,7 +103,7 @@ t.test('while nothing reaches this device, the members keep their quality', asyn
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
 })
 
-t.test('a device that comes to hear nobody is told so once, if its own link is good', async t => {
+t.test('a device that stops hearing every member learns it once, if its own link is good', async t => {
   const [both, one] = [
     ['7', '8'],
     ['7', '8', '9'],
