@@ -68,7 +68,7 @@ export class Group implements Carrier {
     return {
       id: feed,
       userId,
-      state: undecryptable !== undefined ? 'undecryptable' : quality === 'lost' ? 'interrupted' : 'connected',
+      state: undecryptable !== undefined ? 'undecryptable' : LINKS[quality],
       stream: this.#streamOf(`${feed} person`, [microphone?.track, picture?.track]),
       hasPicture: picture !== undefined,
       screen: this.#streamOf(`${feed} screen`, [screen?.isOn ? screen.track : undefined]),
@@ -87,6 +87,8 @@ export class Group implements Carrier {
     return known
   }
 }
+
+const LINKS = { good: 'connected', poor: 'weak', lost: 'interrupted' } as const
 
 /** A file of this server: the policy of its pages allows no worker of a Blob URL. */
 function newWorker(): Worker {

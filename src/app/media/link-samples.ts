@@ -1,6 +1,6 @@
-/** What has come on a connection so far, as the browser counts it: the one place that reads its statistics. */
+/** Packets and frames received on a connection, as the browser counts them: the one place that reads its statistics. */
 
-/** Of one track, since the connection began. */
+/** One track's counts, since the connection began. */
 export interface TrackSample {
   readonly packets: number
   /** Packets that never came. */
