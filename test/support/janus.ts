@@ -18,10 +18,13 @@ export interface JanusOptions {
   /** Where its events go; by default to a server with the `environment` of this Janus. */
   readonly eventsUrl?: string
   readonly sendsEvents?: false
+  /** Where clients reach it: loopback unless given. */
+  readonly address?: string
 }
 
 /** Runs until the end of the test, its files in the folder. Resolves when it answers. */
 export async function startJanus(t: Test, folder: string, options: JanusOptions = {}): Promise<Janus> {
+  const { address = '127.0.0.1' } = options
   const firstPort = randomInt(RTP_PORT_MIN / 2, RTP_PORT_MAX / 2) * 2
   const secrets = {
     adminSecret: randomText(),
@@ -37,14 +40,14 @@ export async function startJanus(t: Test, folder: string, options: JanusOptions 
     JANUS_EVENTS_URL: options.eventsUrl ?? `http://127.0.0.1:${ports.events}/events`,
     JANUS_EVENTS_USER: EVENTS_USER,
     JANUS_EVENTS_PASSWORD: secrets.eventsPassword,
-    JANUS_WS_IP: '127.0.0.1',
+    JANUS_WS_IP: address,
     JANUS_WS_PORT: ports.ws,
     JANUS_ADMIN_IP: '127.0.0.1',
     JANUS_ADMIN_PORT: ports.admin,
     JANUS_RTP_PORTS: `${firstPort}-${firstPort + RTP_PORTS - 1}`,
   })
   if (options.sendsEvents === false) rmSync(join(folder, 'janus.eventhandler.sampleevh.jcfg'))
-  const janus = new Janus(folder, ports, secrets)
+  const janus = new Janus(folder, address, ports, secrets)
   t.teardown(() => janus.kill())
   await janus.start()
   return janus
@@ -67,9 +70,14 @@ export class Janus {
   #child: ChildProcess | undefined
   #log = ''
 
-  constructor(folder: string, ports: { ws: number; admin: number; events: number }, secrets: JanusSecrets) {
+  constructor(
+    folder: string,
+    address: string,
+    ports: { ws: number; admin: number; events: number },
+    secrets: JanusSecrets,
+  ) {
     this.#folder = folder
-    this.url = `ws://127.0.0.1:${ports.ws}`
+    this.url = `ws://${address}:${ports.ws}`
     this.adminUrl = `http://127.0.0.1:${ports.admin}/admin`
     this.eventsPort = ports.events
     this.secrets = secrets

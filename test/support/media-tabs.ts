@@ -12,7 +12,7 @@ import { listenForEvents } from '../../src/media/events-listener.ts'
 import { JanusEvents } from '../../src/media/janus-events.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { openBrowser, PATIENCE_MS, WITH_CAMERA } from './browser.ts'
-import { EVENTS_USER, type Janus, startJanus } from './janus.ts'
+import { EVENTS_USER, type Janus, type JanusOptions, startJanus } from './janus.ts'
 import { builtProgram } from './programs.ts'
 
 export interface MediaHouse {
@@ -25,8 +25,12 @@ export interface MediaHouse {
 }
 
 /** One gateway and one browser for the tests of a file. */
-export async function openMediaHouse(t: Test): Promise<MediaHouse> {
-  const janus = await startJanus(t, t.testdir())
+export async function openMediaHouse(
+  t: Test,
+  folder = t.testdir(),
+  options: JanusOptions = {},
+): Promise<MediaHouse> {
+  const janus = await startJanus(t, folder, options)
   const browser = (await openBrowser(t))!
   const house: MediaHouse = { janus, browser, url: await serveMedia(t), tabs: [], userOfFeed: new Map() }
   await vouchInTabs(t, house)
@@ -110,6 +114,10 @@ export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
   readonly fps?: number
   /** Pixels of a square's side: 40 unless given, for a picture of 320 by 240. */
   readonly side?: number
+  /** Whether the picture is as restless as one of a real camera, so that it takes all the bits that it may. */
+  readonly isRestless?: boolean
+  /** Another one than the house's, which reaches the house's page too. */
+  readonly browser?: Browser
   /** Whether its frames go as they are, and what it receives too. */
   readonly isPlain?: boolean
   /** The call's key is 32 of it; 0 for no key yet. */
@@ -127,9 +135,9 @@ export class MediaTab {
   /** Makes `media` with the key of epoch 1, and the tracks. */
   static async open(
     house: MediaHouse,
-    { fps = 10, keyByte = 1, ...options }: TabOptions = {},
+    { fps = 10, keyByte = 1, browser, ...options }: TabOptions = {},
   ): Promise<MediaTab> {
-    const context = await house.browser.newContext(WITH_CAMERA)
+    const context = await (browser ?? house.browser).newContext(WITH_CAMERA)
     const page = await context.newPage()
     await page.goto(house.url)
     const text = JSON.stringify({ callId: '42', ...options })
@@ -211,7 +219,8 @@ async function serveMedia(t: Test): Promise<string> {
     answer.setHeader('content-type', script === undefined ? 'text/html' : 'text/javascript')
     answer.end(script ?? PAGE)
   })
-  server.listen(0, '127.0.0.1')
+  // A narrow line reaches it by another address.
+  server.listen(0)
   await once(server, 'listening')
   t.teardown(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
@@ -242,7 +251,7 @@ window.WebSocket = class extends WebSocket {
     sockets.push(this)
   }
 }
-const connections = []
+window.connections = []
 window.RTCPeerConnection = class extends RTCPeerConnection {
   constructor(configuration) {
     super(configuration)
@@ -262,7 +271,7 @@ window.RTCRtpScriptTransform = function (worker, options) {
 const PLAIN = \`
   onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)
   onmessage = ({ data }) => data.kind === 'counts' && postMessage({ kind: 'counts', tracks: new Map() })\`
-window.start = async ({ isPlain, side = 40, ...options }, fps, keyByte) => {
+window.start = async ({ isPlain, isRestless, side = 40, ...options }, fps, keyByte) => {
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)
   window.media = media
@@ -271,7 +280,7 @@ window.start = async ({ isPlain, side = 40, ...options }, fps, keyByte) => {
   media.on('state', state => events.push(['state', state]))
   media.on('participant', participant => play(participant))
   const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
-  window.source = drawMarks(fps, side)
+  window.source = drawMarks(fps, side, isRestless)
   await media.send('microphone', sound.getAudioTracks()[0])
   await media.send('camera', source)
   if (keyByte === 0) return
@@ -283,7 +292,7 @@ window.count = (name, what) => events.filter(event => event[0] === name && (what
 // A picture of squares that are the same everywhere, and one that changes with each frame.
 const [COLUMNS, ROWS, SIDE] = [8, 6, 40]
 const isWhite = at => (0x9d2c5680f3a7 / 2 ** at) % 2 >= 1
-function drawMarks(fps, side) {
+function drawMarks(fps, side, isRestless) {
   const canvas = document.createElement('canvas')
   ;[canvas.width, canvas.height] = [COLUMNS * side, ROWS * side]
   const context = canvas.getContext('2d')
@@ -295,6 +304,10 @@ function drawMarks(fps, side) {
   const draw = () => {
     for (let at = 1; at < COLUMNS * ROWS; at++) square(at, isWhite(at) ? 'white' : 'black')
     square(0, 'hsl(' + (frame++ * 47) % 360 + ' 90% 50%)')
+    for (let at = 0; isRestless && at < 400; at++) {
+      context.fillStyle = 'hsl(' + (at * 47 + frame * 31) % 360 + ' 60% 50%)'
+      context.fillRect(Math.random() * canvas.width, Math.random() * canvas.height, 9, 9)
+    }
   }
   draw()
   setInterval(draw, 1000 / fps)

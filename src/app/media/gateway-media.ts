@@ -8,10 +8,12 @@ import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
 import type { HandleEvent, PublisherData } from './janus-session.ts'
-import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
+import { type MediaParticipant, MediaParticipants, picturesOf } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { type PictureSize, Pictures } from './pictures.ts'
 import type { StreamName } from './publisher.ts'
 import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
+import { Tiles } from './tiles.ts'
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
@@ -34,14 +36,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #tracks = new Map<StreamName, MediaStreamTrack>()
   readonly #epochs = new Set<number>()
   #epoch: number | undefined
-  readonly #small = new Set<string>()
+  readonly #pictures: Pictures
+  readonly #tiles = new Tiles((feed, name, size) => this.resize(feed, size, name))
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
   #attempts: AbortController | undefined
   #stay: RoomStay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
-  readonly #participants = new MediaParticipants((change, participant) => this.emit(change, participant))
+  readonly #participants: MediaParticipants
   #watchdog: ReturnType<typeof setInterval> | undefined
   #mended = 0
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
@@ -51,6 +54,12 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
+    this.#pictures = new Pictures(options.picturesMax ?? PICTURES_MAX)
+    this.#participants = new MediaParticipants(this.#pictures, (change, participant) => {
+      if (change === 'participant') this.#tiles.update(participant)
+      else this.#tiles.forget(participant.feed)
+      this.emit(change, participant)
+    })
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
       if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
       const { undecryptable } = this.#participants
@@ -116,6 +125,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   /** Ends the worker, and its keys with it: another call takes another `GatewayMedia`. */
   leave(): void {
     this.#close()
+    this.#tiles.end()
     this.#frames.end()
   }
 
@@ -134,11 +144,20 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     await this.#describe()
   }
 
-  /** The size of a member's camera that is sent here, where they send two. Large unless told. */
-  resize(feed: string, size: 'large' | 'small'): void {
-    if (size === 'small') this.#small.add(feed)
-    else this.#small.delete(feed)
-    this.#stay?.subscriber.resize(feed)
+  /**
+   * Plays a member's stream in the element, sound and picture in one or in two. Its picture comes as large as the element is, and not at
+   * all while nobody sees it. Another feed takes the element over.
+   */
+  show(feed: string, name: StreamName, element: HTMLMediaElement): void {
+    this.#tiles.show(feed, name, element)
+    const participant = this.participants.find(one => one.feed === feed)
+    if (participant !== undefined) this.#tiles.update(participant)
+  }
+
+  /** For apps that draw the tracks themselves: what they show of a member's picture. Large unless told. */
+  resize(feed: string, size: PictureSize, name: StreamName = 'camera'): void {
+    this.#pictures.resize(feed, name, size)
+    this.#show()
   }
 
   async statistics(): Promise<MediaStatistics> {
@@ -179,7 +198,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         options: this.#options,
         frames: this.#frames,
         tracks: this.#tracks,
-        small: this.#small,
+        pictures: this.#pictures,
         connectingMs: () => this.#connectingMs,
         onConnected: isInTime => {
           this.#connectingMs = isInTime ? CONNECTING_MS : Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
@@ -203,10 +222,19 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     // A track may have come while the rest was published.
     void this.#describe()
     clearInterval(this.#watchdog)
+    let looks = 0
     this.#watchdog = setInterval(() => {
-      this.#stay?.subscriber.resizeAgain()
-      void this.#stay?.mendTransforms()
-    }, WATCH_MS)
+      void this.#adapt(stay)
+      if (++looks % LOOKS_OF_WATCH === 0) void stay.mendTransforms()
+    }, LOOK_MS)
+  }
+
+  /** Takes as much picture as the line carries beside the sound. */
+  async #adapt(stay: RoomStay): Promise<void> {
+    const sample = await stay.sample()
+    if (sample === undefined || this.#stay !== stay) return
+    const { adaptation, count } = this.#pictures
+    if (adaptation.take({ ...sample, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -226,10 +254,14 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   #follow(): void {
     if (this.#epochs.size > 0) this.#stay?.subscriber.follow(this.#publishers)
+    const { simulcast = this.#publishers.size > 1 } = this.#options
+    this.#stay?.publisher.sendSmall(simulcast).catch(error => this.#report(error))
     this.#show()
   }
 
   #show(): void {
+    this.#pictures.decide(picturesOf(this.#publishers))
+    this.#stay?.subscriber.ask()
     this.#participants.show(this.#publishers, this.#stay?.subscriber)
   }
 
@@ -301,4 +333,6 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
-const WATCH_MS = 2_000
+const LOOK_MS = 500
+const LOOKS_OF_WATCH = 4
+const PICTURES_MAX = 9

@@ -1,4 +1,6 @@
-/** What has come on a connection so far, as the browser counts it: the one place that reads its statistics. */
+/** What has come on a connection, as the browser counts it: the one place that reads its statistics. */
+
+import type { LinkSample } from './adaptation.ts'
 
 /** Of one track, since the connection began. */
 export interface TrackSample {
@@ -10,7 +12,7 @@ export interface TrackSample {
   readonly decoded: number
   /** How often a picture stood still. */
   readonly freezes: number
-  /** Samples of sound that were played, and those of them that were made up in place of lost ones. */
+  /** Samples of sound that were played, and those of them that were made up in place of lost ones, silence not counted. */
   readonly played: number
   readonly concealed: number
   /** In seconds. */
@@ -34,10 +36,49 @@ export async function readSamples(connection: RTCPeerConnection): Promise<Readon
           decoded: report.framesDecoded ?? 0,
           freezes: report.freezeCount ?? 0,
           played: report.totalSamplesReceived ?? 0,
-          concealed: report.concealedSamples ?? 0,
+          concealed: (report.concealedSamples ?? 0) - (report.silentConcealedSamples ?? 0),
           jitter: report.jitter ?? 0,
           level: report.audioLevel ?? 0,
         },
       ]),
   )
+}
+
+/** Compares with the time before. */
+export class LinkMeter {
+  #before: ReadonlyMap<string, TrackSample> = new Map()
+  #atMs = 0
+
+  /** `delayOf` a track that sound comes by. */
+  take(
+    now: ReadonlyMap<string, TrackSample>,
+    delayOf: (track: string) => number,
+    atMs: number,
+  ): Omit<LinkSample, 'pictures' | 'hasSmall'> {
+    const sum = { packets: 0, lost: 0, bytes: 0, soundBytes: 0, played: 0, concealed: 0 }
+    const delays: number[] = []
+    for (const [track, sample] of now) {
+      const before = this.#before.get(track)
+      const since = (name: keyof TrackSample) => Math.max(0, sample[name] - (before?.[name] ?? 0))
+      // The first look at a track has what came before it.
+      if (before === undefined) continue
+      for (const name of ['packets', 'lost', 'bytes', 'played', 'concealed'] as const)
+        sum[name] += since(name)
+      const isSound = sample.played > 0
+      if (isSound) sum.soundBytes += since('bytes')
+      if (isSound && since('packets') > 0) delays.push(delayOf(track))
+    }
+    const ms = atMs - this.#atMs
+    this.#before = now
+    this.#atMs = atMs
+    return {
+      atMs,
+      kbits: (sum.bytes * 8) / ms,
+      soundKbits: (sum.soundBytes * 8) / ms,
+      lost: sum.lost / Math.max(1, sum.packets + sum.lost),
+      concealed: sum.concealed / Math.max(1, sum.played),
+      // The line keeps all waiting.
+      delayMs: Math.min(...(delays.length > 0 ? delays : [0])),
+    }
+  }
 }

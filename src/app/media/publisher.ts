@@ -22,7 +22,7 @@ export class Publisher {
   readonly #tracks: ReadonlyMap<StreamName, MediaStreamTrack>
   readonly #senders: ReadonlyMap<StreamName, RTCRtpSender>
 
-  /** Sends the tracks that are on; the camera in two sizes if `simulcast`. */
+  /** Sends the tracks that are on. The camera can go in two sizes if `simulcast`, with VP8. */
   constructor(
     peer: Peer,
     tracks: ReadonlyMap<StreamName, MediaStreamTrack>,
@@ -31,7 +31,7 @@ export class Publisher {
   ) {
     this.#peer = peer
     this.#tracks = tracks
-    const layers = simulcast && codec === 'vp8' ? LAYERS : []
+    const layers = simulcast && codec === 'vp8' ? layersOf(false) : []
     this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name, codec, layers)]))
   }
 
@@ -48,6 +48,15 @@ export class Publisher {
   /** Sends this track instead, or nothing. */
   async replace(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     await this.#senders.get(name)?.replaceTrack(track ?? null)
+  }
+
+  /** Whether the camera goes in two sizes now: nothing is negotiated for it. */
+  async sendSmall(isOn: boolean): Promise<void> {
+    const sender = this.#senders.get('camera')!
+    const parameters = sender.getParameters()
+    if (parameters.encodings[1] === undefined || parameters.encodings[1].active === isOn) return
+    for (const [at, layer] of layersOf(isOn).entries()) Object.assign(parameters.encodings[at]!, layer)
+    await sender.setParameters(parameters)
   }
 
   /** Tells the other members which streams are on. */
@@ -142,8 +151,13 @@ function codecsFor(codec: VideoCodec) {
 }
 
 /** The best one first, as the gateway counts. Both together are within what the server lets a device send. */
-const LAYERS: RTCRtpEncodingParameters[] = [
-  { rid: 'large', maxBitrate: 400_000 },
-  { rid: 'small', maxBitrate: 100_000, scaleResolutionDownBy: 2 },
-]
+function layersOf(hasSmall: boolean): (RTCRtpEncodingParameters & { readonly scalabilityMode: string })[] {
+  // A receiver whose line is narrow takes a quarter of the pictures.
+  const scalabilityMode = 'L1T3'
+  return [
+    { rid: 'large', maxBitrate: hasSmall ? 400_000 : 500_000, scalabilityMode },
+    { rid: 'small', maxBitrate: 100_000, scaleResolutionDownBy: 2, active: hasSmall, scalabilityMode },
+  ]
+}
+
 export const STREAMS = ['microphone', 'camera', 'screen'] as const

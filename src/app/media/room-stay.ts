@@ -2,6 +2,8 @@
 
 import type { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession } from './janus-session.ts'
+import { LinkMeter } from './link-samples.ts'
+import type { Pictures } from './pictures.ts'
 import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
@@ -10,10 +12,12 @@ export interface GatewayMediaOptions {
   /** The codec of this device's picture: VP8 unless given. */
   readonly codec?: VideoCodec
   /**
-   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
-   * most pictures are small.
+   * Whether the camera goes in two sizes, with VP8, so that each member gets the one that their tile and their line take: from three
+   * people on unless given. The large one then has 400 kbit/s.
    */
   readonly simulcast?: boolean
+  /** Pictures that come at once, at most: nine unless given. */
+  readonly picturesMax?: number
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
@@ -35,8 +39,7 @@ export interface StayHost {
   readonly frames: FrameWorker
   /** This device's own. */
   readonly tracks: ReadonlyMap<StreamName, MediaStreamTrack>
-  /** Feeds to receive with a small camera picture, where there is a choice. */
-  readonly small: ReadonlySet<string>
+  readonly pictures: Pictures
   /** How long a connection may take to come to be. */
   readonly connectingMs: () => number
   readonly onConnected: (isInTime: boolean) => void
@@ -57,6 +60,8 @@ export class RoomStay {
   readonly #host: StayHost
   readonly #own: JanusHandle
   readonly #ownId: number | string | undefined
+  readonly #meter = new LinkMeter()
+  #isSampling = false
   #isLooking = false
   #isOver = false
   /** Packets and frames by track, at the last look for lost transforms. */
@@ -110,7 +115,7 @@ export class RoomStay {
         openPeer(handle, host.frames, configuration, watchConnection(host))
       const subscriber: Subscriber = new Subscriber(openOn(handle), {
         join: () => ({ room: roomId, token: host.admission().roomToken, private_id: data.private_id }),
-        small: host.small,
+        wanted: (feed, name) => host.pictures.wanted(feed, name),
         onTracks: host.onTracks,
         onError: host.onLost,
       })
@@ -147,14 +152,28 @@ export class RoomStay {
       this.mended++
       this.publisher.mend(name)
     }
+    const moving = new Set<string>()
     for (const [track, { packets }] of received) {
       const frames = counts.get(track)?.frames ?? 0
       const before = this.#looked.get(track) ?? { packets: 0, frames: 0 }
       this.#looked.set(track, { packets, frames })
+      if (packets > before.packets) moving.add(track)
       if (packets - before.packets < PACKETS_MIN || frames !== before.frames) continue
       this.mended++
       this.subscriber.mend(track)
     }
+    this.subscriber.askAgain(moving)
+  }
+
+  /** Undefined while one is being taken, which takes long on a busy device. */
+  async sample(): Promise<ReturnType<LinkMeter['take']> | undefined> {
+    if (this.#isSampling) return undefined
+    this.#isSampling = true
+    const received = await this.subscriber.received()
+    const counts = await this.#host.frames.counts()
+    this.#isSampling = false
+    if (this.#isOver) return undefined
+    return this.#meter.take(received, track => counts.get(track)?.delayMs ?? 0, performance.now())
   }
 
   close(): void {

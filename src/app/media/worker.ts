@@ -36,6 +36,8 @@ export interface TrackCounts {
   /** Those that were sealed, or opened. */
   readonly passed: number
   readonly failed: Readonly<Partial<Record<FrameFailure | 'not-sealed', number>>>
+  /** How long received sound waits on its way now, beyond the shortest way seen. */
+  readonly delayMs: number
 }
 
 interface Track {
@@ -44,10 +46,14 @@ interface Track {
   passed: number
   readonly failed: Partial<Record<FrameFailure | 'not-sealed', number>>
   failedInRow: number
+  delayMs: number
+  /** Between the clocks of the sender and of this page, by the shortest way. */
+  leastMs: number
 }
 
 interface EncodedFrame {
   data: ArrayBuffer
+  getMetadata(): { readonly rtpTimestamp?: number }
 }
 
 /** `RTCRtpScriptTransformer`, which the types of pages lack. */
@@ -90,7 +96,7 @@ scope.onmessage = ({ data: request }) => {
       return
     case 'track':
       tellDecryptable(request.track)
-      tracks.set(request.track, { format: request.format, frames: 0, passed: 0, failed: {}, failedInRow: 0 })
+      tracks.set(request.track, newTrack(request.format))
       return
     case 'counts':
       scope.postMessage({ kind: 'counts', tracks })
@@ -108,6 +114,7 @@ scope.onrtctransform = ({ transformer }) => {
     const counted = tracks.get(track)
     if (counted === undefined) return
     counted.frames++
+    if (direction === 'receive' && counted.format === 'opus') noteDelay(counted, frame)
     const passed = await pass(track, counted, new Uint8Array(frame.data))
     if (passed === undefined) return
     counted.passed++
@@ -119,6 +126,22 @@ scope.onrtctransform = ({ transformer }) => {
     .pipeThrough(new TransformStream({ transform }))
     .pipeTo(transformer.writable)
     .catch(() => {})
+}
+
+function newTrack(format: FrameFormat): Track {
+  return { format, frames: 0, passed: 0, failed: {}, failedInRow: 0, delayMs: 0, leastMs: 0 }
+}
+
+/** A line that is full shows so before it loses anything. */
+function noteDelay(track: Track, frame: EncodedFrame): void {
+  const { rtpTimestamp = 0 } = frame.getMetadata()
+  const passedMs = performance.now() - rtpTimestamp / OPUS_TICKS_IN_MS
+  // The clocks run apart; and another sender, or one that paused, has another start.
+  track.leastMs = Math.min(track.leastMs + DRIFT_MS, passedMs)
+  if (passedMs - track.leastMs > DELAY_MAX_MS) track.leastMs = passedMs
+  const delayMs = passedMs - track.leastMs
+  // One late frame is no full line.
+  track.delayMs += (delayMs - track.delayMs) * (delayMs < track.delayMs ? 0.5 : 0.1)
 }
 
 async function seal(_: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {
@@ -162,3 +185,7 @@ function askForKeyFrames(direction: TransformOptions['direction']): void {
 }
 
 const FAILED_IN_ROW = 10
+const OPUS_TICKS_IN_MS = 48
+/** In each frame. */
+const DRIFT_MS = 0.01
+const DELAY_MAX_MS = 5_000
