@@ -82,7 +82,21 @@ export function openNarrowLine(t: Test, folder: string): NarrowLine {
 /** As a router at home has it: a third of a second waits in a queue, and what is more is lost. */
 function bucket(dev: string, kbits: number): string[] {
   const about = ['rate', `${kbits}kbit`, 'burst', '1600b', 'latency', '300ms']
-  return ['qdisc', 'replace', 'dev', dev, 'root', 'tbf', ...about]
+  // Counted as packets of IP, without the frames of Ethernet.
+  return [
+    'qdisc',
+    'replace',
+    'dev',
+    dev,
+    'root',
+    'stab',
+    'overhead',
+    '-14',
+    'linklayer',
+    'ethernet',
+    'tbf',
+    ...about,
+  ]
 }
 
 /** The gateway leaves out interfaces that are named `veth`. */

@@ -31,7 +31,7 @@ export interface Rung {
 export class Adaptation {
   #at = 0
   #shown = 0
-  #changedMs = 0
+  #changedMs = Number.NEGATIVE_INFINITY
   #quietMs: number | undefined
   /** Trials that ended badly, one after the other. */
   #failures = 0
@@ -57,9 +57,10 @@ export class Adaptation {
     // Sound is made up for a moment also where a member falls silent.
     const isShort = sample.lost > 0 || sample.delayMs > DELAY_POOR_MS / 2
     const loss = Math.max(sample.lost, isShort ? sample.concealed : 0)
-    const least = costOf(this.#at, sample) === 0
+    const isLeast = costOf(this.#at, sample) === 0
     if (loss < this.#ownLoss) this.#ownLoss += (loss - this.#ownLoss) / 8
-    else if (least && sample.atMs - this.#changedMs > SETTLED_MS) this.#ownLoss += (loss - this.#ownLoss) / 4
+    else if (isLeast && sample.atMs - this.#changedMs > SETTLED_MS)
+      this.#ownLoss += (loss - this.#ownLoss) / 4
     const excess = loss - 1.5 * this.#ownLoss
     const isPoor = excess > LOSS_POOR || sample.delayMs > DELAY_POOR_MS
     const isBad = excess > LOSS_BAD || sample.delayMs > DELAY_BAD_MS
@@ -68,7 +69,7 @@ export class Adaptation {
     const isTrial = this.#shown > this.#at
     // What waits in the line's queue comes after pictures have been given up.
     const isSettled = isTrial || sinceMs >= SETTLED_MS
-    if (isSettled && (isBad || (isPoor && isTrial))) this.#fall(sample, isTrial)
+    if (isSettled && !isLeast && (isBad || (isPoor && isTrial))) this.#fall(sample, isTrial)
     else if (isTrial && sinceMs >= TRIAL_MS && !isPoor) this.#prove(sample.atMs)
     else if (!isTrial && sample.atMs - this.#quietMs >= this.#pauseMs) this.#climb(sample)
     return before[0] !== this.#at || before[1] !== this.#shown
@@ -135,6 +136,7 @@ function costOf(at: number, { pictures, hasSmall }: LinkSample): number {
 const ALL = Number.POSITIVE_INFINITY
 const RUNGS: readonly Rung[] = [
   { pictures: ALL, large: ALL, isSlow: false },
+  { pictures: ALL, large: 3, isSlow: false },
   { pictures: ALL, large: 1, isSlow: false },
   { pictures: ALL, large: 0, isSlow: false },
   { pictures: ALL, large: 0, isSlow: true },
@@ -149,14 +151,14 @@ const [KBITS, SLOW_KBITS] = [
 ] as const
 /** Of what came while the line was full. */
 const FILLED = 0.9
-const [LOSS_POOR, LOSS_BAD] = [0.01, 0.03]
+const [LOSS_POOR, LOSS_BAD] = [0.02, 0.035]
 const [DELAY_POOR_MS, DELAY_BAD_MS] = [80, 150]
 const SETTLED_MS = 1_500
-const TRIAL_MS = 1_400
+const TRIAL_MS = 1_150
 /** A rung that was left sooner has failed. */
 const PROVEN_MS = 10_000
 /** Between two trials, the first of which has ended well. */
-const PAUSE_MS = 400
+const PAUSE_MS = 200
 const FIRST_PAUSE_MS = 4_000
 /** Until all is back after the line is. */
 const BACK_MS = 17_000

@@ -37,7 +37,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #epochs = new Set<number>()
   #epoch: number | undefined
   readonly #pictures: Pictures
-  readonly #tiles = new Tiles((feed, name, size) => this.resize(feed, size, name))
+  #tiles: Tiles | undefined
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
@@ -56,8 +56,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#options = options
     this.#pictures = new Pictures(options.picturesMax ?? PICTURES_MAX)
     this.#participants = new MediaParticipants(this.#pictures, (change, participant) => {
-      if (change === 'participant') this.#tiles.update(participant)
-      else this.#tiles.forget(participant.feed)
+      if (change === 'participant') this.#tiles?.update(participant)
+      else this.#tiles?.forget(participant.feed)
       this.emit(change, participant)
     })
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
@@ -125,7 +125,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   /** Ends the worker, and its keys with it: another call takes another `GatewayMedia`. */
   leave(): void {
     this.#close()
-    this.#tiles.end()
+    this.#tiles?.end()
     this.#frames.end()
   }
 
@@ -149,6 +149,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
    * all while nobody sees it. Another feed takes the element over.
    */
   show(feed: string, name: StreamName, element: HTMLMediaElement): void {
+    this.#tiles ??= new Tiles((feed, name, size) => this.resize(feed, size, name))
     this.#tiles.show(feed, name, element)
     const participant = this.participants.find(one => one.feed === feed)
     if (participant !== undefined) this.#tiles.update(participant)
@@ -234,6 +235,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const sample = await stay.sample()
     if (sample === undefined || this.#stay !== stay) return
     const { adaptation, count } = this.#pictures
+    ;(globalThis as any).traces?.push([sample, count, (adaptation as any).rung, adaptation.shown]) // DEBUG
     if (adaptation.take({ ...sample, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
   }
 
@@ -333,6 +335,6 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
-const LOOK_MS = 500
-const LOOKS_OF_WATCH = 4
+const LOOK_MS = 250
+const LOOKS_OF_WATCH = 8
 const PICTURES_MAX = 9

@@ -75,10 +75,13 @@ export class LinkMeter {
       atMs,
       kbits: (sum.bytes * 8) / ms,
       soundKbits: (sum.soundBytes * 8) / ms,
-      lost: sum.lost / Math.max(1, sum.packets + sum.lost),
+      lost: sum.lost / (sum.packets + sum.lost + FEW_PACKETS),
       concealed: sum.concealed / Math.max(1, sum.played),
       // The line keeps all waiting.
       delayMs: Math.min(...(delays.length > 0 ? delays : [0])),
     }
   }
 }
+
+/** A single one that is lost among few is no share. */
+const FEW_PACKETS = 40

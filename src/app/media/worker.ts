@@ -49,6 +49,7 @@ interface Track {
   delayMs: number
   /** Between the clocks of the sender and of this page, by the shortest way. */
   leastMs: number
+  nextLeastMs: number
 }
 
 interface EncodedFrame {
@@ -129,16 +130,26 @@ scope.onrtctransform = ({ transformer }) => {
 }
 
 function newTrack(format: FrameFormat): Track {
-  return { format, frames: 0, passed: 0, failed: {}, failedInRow: 0, delayMs: 0, leastMs: 0 }
+  return {
+    format,
+    frames: 0,
+    passed: 0,
+    failed: {},
+    failedInRow: 0,
+    delayMs: 0,
+    leastMs: FAR_MS,
+    nextLeastMs: FAR_MS,
+  }
 }
 
 /** A line that is full shows so before it loses anything. */
 function noteDelay(track: Track, frame: EncodedFrame): void {
   const { rtpTimestamp = 0 } = frame.getMetadata()
   const passedMs = performance.now() - rtpTimestamp / OPUS_TICKS_IN_MS
-  // The clocks run apart; and another sender, or one that paused, has another start.
-  track.leastMs = Math.min(track.leastMs + DRIFT_MS, passedMs)
-  if (passedMs - track.leastMs > DELAY_MAX_MS) track.leastMs = passedMs
+  // Not for ever: clocks run apart, and another sender, or one that paused, has another start.
+  if (track.frames % WINDOW_FRAMES === 0) [track.leastMs, track.nextLeastMs] = [track.nextLeastMs, passedMs]
+  track.nextLeastMs = Math.min(track.nextLeastMs, passedMs)
+  track.leastMs = Math.min(track.leastMs, track.nextLeastMs)
   const delayMs = passedMs - track.leastMs
   // One late frame is no full line.
   track.delayMs += (delayMs - track.delayMs) * (delayMs < track.delayMs ? 0.5 : 0.1)
@@ -186,6 +197,6 @@ function askForKeyFrames(direction: TransformOptions['direction']): void {
 
 const FAILED_IN_ROW = 10
 const OPUS_TICKS_IN_MS = 48
-/** In each frame. */
-const DRIFT_MS = 0.01
-const DELAY_MAX_MS = 5_000
+/** Five seconds. */
+const WINDOW_FRAMES = 250
+const FAR_MS = Number.POSITIVE_INFINITY

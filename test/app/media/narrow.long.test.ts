@@ -1,72 +1,118 @@
-/** explore */
+/**
+ * A call on a line that grows narrow and wide again, in a network namespace: a real browser behind it, a real Janus and the senders
+ * before it. What is measured is counted in frames and in samples of sound.
+ */
+
 import { chromium } from 'playwright-core'
-import t from 'tap'
-import { SWITCHES } from '../../support/browser.ts'
+import t, { type Test } from 'tap'
+import { SWITCHES, skipWithoutChromium } from '../../support/browser.ts'
+import { skipWithoutJanus } from '../../support/janus.ts'
 import { MediaTab, openMediaHouse, openRoom } from '../../support/media-tabs.ts'
 import { openNarrowLine, skipWithoutNamespaces } from '../../support/narrow-network.ts'
 
-t.test('explore', { skip: skipWithoutNamespaces() }, async t => {
-  const line = openNarrowLine(t, `${t.testdir({ line: {}, janus: {} })}/line`)
-  const house = await openMediaHouse(t, `${t.testdirName}/janus`, { address: line.address })
+const skip = skipWithoutChromium || skipWithoutJanus || skipWithoutNamespaces()
+const SAMPLES_PER_SECOND = 48_000
+
+interface Look {
+  /** Samples of sound, and those that were made up. */
+  readonly played: number
+  readonly concealed: number
+  /** By user: frames decoded. */
+  readonly frames: Readonly<Record<string, number>>
+}
+
+const LOOKS = `
+window.look = async () => {
+  const receiving = connections.at(-1).getReceivers().length > 3 ? connections.at(-1) : connections.at(-2)
+  let played = 0, concealed = 0
+  for (const report of (await receiving.getStats()).values()) {
+    if (report.type !== 'inbound-rtp' || report.kind !== 'audio' || report.packetsReceived === 0) continue
+    played += report.totalSamplesReceived
+    concealed += report.concealedSamples
+  }
+  return { played, concealed, frames: Object.fromEntries(['1', '2'].map(user => [user, picturesOf(user)])) }
+}
+window.cameraOf = user => media.participants.find(({ userId }) => userId === user)?.camera
+window.paused = () => ['1', '2'].filter(user => cameraOf(user)?.isPaused).length
+window.isWhole = () => paused() === 0 && ['1', '2'].every(user => widthOf(user) === 640)
+`
+
+/** Seconds of sound since then, and how much of it was made up. */
+function since(before: Look, now: Look): { readonly seconds: number; readonly share: number } {
+  const played = now.played - before.played
+  return { seconds: played / SAMPLES_PER_SECOND, share: (now.concealed - before.concealed) / played }
+}
+
+async function openCall(t: Test) {
+  const folder = t.testdir({ line: {}, janus: {} })
+  const line = openNarrowLine(t, `${folder}/line`)
+  const house = await openMediaHouse(t, `${folder}/janus`, { address: line.address })
   await line.forward(house.url)
-  const far = await chromium.launch({ executablePath: line.chromium, args: SWITCHES })
-  t.teardown(() => far.close())
+  const browser = await chromium.launch({ executablePath: line.chromium, args: SWITCHES })
+  t.teardown(() => browser.close())
   const room = await openRoom(house.janus, 'vp8', undefined, 512_000)
-  const sender = { simulcast: true, side: 80, fps: 15, isRestless: true }
-  const ann = await MediaTab.open(house, sender)
-  const bob = await MediaTab.open(house, sender)
-  const cat = await MediaTab.open(house, { browser: far, fps: 1 })
-  await ann.join(await room.admit('1'))
-  await bob.join(await room.admit('2'))
-  await Promise.race([cat.join(await room.admit('3')), new Promise(r => setTimeout(r, 6000))])
-  t.comment(
-    JSON.stringify(await cat.situation()),
-    await cat.evaluate(
-      'connections.map(c=>[c.connectionState,c.iceConnectionState,c.localDescription?.sdp.match(/a=candidate.*/g), c.remoteDescription?.sdp.match(/a=candidate.*/g)])',
-    ),
-    await cat.evaluate('sockets.map(s=>[s.url,s.readyState])'),
+  await openSender('1')
+  const bob = await openSender('2')
+  // One of three speaks at a time.
+  await bob.evaluate(`media.send('microphone', undefined)`)
+  const cat = await MediaTab.open(house, { browser, fps: 1 })
+  await cat.evaluate(`{ ${LOOKS} }`)
+  await cat.join(await room.admit('3'))
+  return { line, cat }
+
+  async function openSender(user: string): Promise<MediaTab> {
+    const tab = await MediaTab.open(house, { side: 80, fps: 10, isRestless: true })
+    await tab.join(await room.admit(user))
+    return tab
+  }
+}
+
+t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all back', { skip }, async t => {
+  const { line, cat } = await openCall(t)
+  const look = () => cat.evaluate<Look>('look()')
+  const began = performance.now()
+  await cat.evaluate('window.traces = []') // DEBUG
+  const timer = setInterval(async () => t.comment(Math.round(performance.now() - began), await cat.evaluate(`traces.splice(0).map(([s, c, r, w]) => [Math.round(s.kbits), Math.round(s.delayMs), +s.lost.toFixed(2), +s.concealed.toFixed(2), r.pictures === Infinity ? 9 : r.pictures, r.large === Infinity ? 9 : r.large, r.isSlow ? 's' : '', w.pictures === r.pictures && w.large === r.large && w.isSlow === r.isSlow ? '' : 'T'].join(' ')).join(' | ') + ' w' + widthOf('1') + ' ' + widthOf('2')+ ' f' + picturesOf('1') + ' ' + picturesOf('2')`).catch(() => '')), 1000) // DEBUG
+  t.teardown(() => clearInterval(timer)) // DEBUG
+  /** Until there is so much more sound. */
+  const listen = async (seconds: number) => {
+    const before = await look()
+    await cat.until(`look().then(({ played }) => played >= ${before.played + seconds * SAMPLES_PER_SECOND})`)
+    return { before, after: await look() }
+  }
+  const narrow = async (kbits: number, bent: string, shareMax: number) => {
+    const before = await look()
+    line.narrow(kbits)
+    await cat.until(bent)
+    const bending = since(before, await look())
+    const { before: adapted, after } = await listen(12)
+    const [steady, whole] = [since(adapted, after), since(before, after)]
+    const percent = (share: number) => `${(100 * share).toFixed(2)} %`
+    t.comment(
+      `${kbits} kbit/s: bent within ${bending.seconds.toFixed(1)} s; of the sound ${percent(steady.share)} was made up, ${percent(whole.share)} with the time before`,
+    )
+    t.ok(steady.share <= shareMax, `${kbits} kbit/s: ${percent(steady.share)} of the sound was made up`)
+    return { adapted, after }
+  }
+  await cat.until('isWhole()')
+
+  const small = await narrow(300, `['1', '2'].some(user => widthOf(user) === 320) || paused() > 0`, 0.01)
+  t.ok(
+    small.after.frames['1']! + small.after.frames['2']! >
+      small.adapted.frames['1']! + small.adapted.frames['2']!,
   )
-  await cat.receives(2, 10)
-  await cat.evaluate(`{
-    window.readAll = async () => {
-      const out = {}
-      for (const c of connections) for (const r of (await c.getStats()).values()) {
-        if (r.type === 'inbound-rtp') out[r.mid] = { kind: r.kind, b: r.bytesReceived + r.headerBytesReceived, p: r.packetsReceived, lost: r.packetsLost, c: r.concealedSamples, s: r.totalSamplesReceived, f: r.framesDecoded, w: r.frameWidth, j: r.jitter, jb: r.jitterBufferDelay / r.jitterBufferEmittedCount, silent: r.silentConcealedSamples }
-        if (r.type === 'candidate-pair' && r.nominated && c.getReceivers().length > 1) out.pair = { b: r.bytesReceived, rtt: r.currentRoundTripTime, avail: r.availableIncomingBitrate }
-      }
-      out.rung = window.trace?.()
-      return out
-    }
-  }`)
-  const watch = async (label: string, seconds: number) => {
-    let before = (await cat.evaluate('readAll()')) as any
-    const first = before
-    for (let at = 0; at < seconds; at++) {
-      await new Promise(resolve => setTimeout(resolve, 1000))
-      const now = (await cat.evaluate('readAll()')) as any
-      const parts = Object.keys(now)
-        .filter(k => now[k]?.kind)
-        .map(mid => {
-          const [a, b] = [before[mid] ?? {}, now[mid]]
-          const kb = Math.round(((b.b - (a.b ?? 0)) * 8) / 1000)
-          return b.kind === 'audio'
-            ? `A${kb}k p${b.p - a.p} l${b.lost - a.lost} c${(((b.c - a.c) / Math.max(1, b.s - a.s)) * 100).toFixed(1)}% j${b.j}`
-            : `V${kb}k l${b.lost - a.lost} f${b.f - a.f} w${b.w}`
-        })
-      t.comment(
-        `${label} ${at} ${Math.round(((now.pair.b - before.pair.b) * 8) / 1000)}k rtt${now.pair.rtt} av${now.pair.avail} ${parts.join(' | ')} ${JSON.stringify(now.rung)}`,
-      )
-      before = now
-    }
-    const audio = Object.keys(before).filter(k => before[k]?.kind === 'audio')
-    const c = audio.reduce((sum, k) => sum + before[k].c - first[k].c, 0),
-      s = audio.reduce((sum, k) => sum + before[k].s - first[k].s, 0)
-    t.comment(`${label} overall concealed ${((c / s) * 100).toFixed(2)} %`)
-  }
-  const plan = JSON.parse(process.env.PLAN ?? '[["wide",null,5],["130",130,10],["70",70,8]]')
-  for (const [label, kbits, seconds] of plan) {
-    line.narrow(kbits ?? undefined)
-    if (process.env.PAUSE === label) await cat.evaluate(process.env.DO!)
-    await watch(label, seconds)
-  }
+
+  await narrow(130, 'paused() > 0', 0.01)
+  await narrow(70, 'paused() === 2', 0.03)
+
+  line.narrow()
+  const back = await look()
+  await cat.until('isWhole()')
+  const { seconds } = since(back, await look())
+  t.comment(`all back within ${seconds.toFixed(1)} s of sound`)
+  t.ok(seconds <= 20, `${seconds} s`)
+  const { frames } = await look()
+  await cat.until(`['1', '2'].every(user => picturesOf(user) > ${JSON.stringify(frames)}[user] + 10)`)
+  t.same(await cat.evaluate('failures()'), [])
+  t.comment(`${Math.round((performance.now() - began) / 1_000)} s in all`)
 })
