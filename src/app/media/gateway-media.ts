@@ -235,7 +235,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const sample = await stay.sample()
     if (sample === undefined || this.#stay !== stay) return
     const { adaptation, count } = this.#pictures
-    ;(globalThis as any).traces?.push([sample, count, (adaptation as any).rung, adaptation.shown]) // DEBUG
     if (adaptation.take({ ...sample, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
   }
 

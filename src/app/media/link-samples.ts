@@ -49,7 +49,7 @@ export class LinkMeter {
   #before: ReadonlyMap<string, TrackSample> = new Map()
   #atMs = 0
 
-  /** `delayOf` a track that sound comes by. */
+  /** `delayOf` a track's frames. */
   take(
     now: ReadonlyMap<string, TrackSample>,
     delayOf: (track: string) => number,
@@ -66,7 +66,7 @@ export class LinkMeter {
         sum[name] += since(name)
       const isSound = sample.played > 0
       if (isSound) sum.soundBytes += since('bytes')
-      if (isSound && since('packets') > 0) delays.push(delayOf(track))
+      if (since('packets') > 0) delays.push(delayOf(track))
     }
     const ms = atMs - this.#atMs
     this.#before = now
@@ -77,7 +77,7 @@ export class LinkMeter {
       soundKbits: (sum.soundBytes * 8) / ms,
       lost: sum.lost / (sum.packets + sum.lost + FEW_PACKETS),
       concealed: sum.concealed / Math.max(1, sum.played),
-      // The line keeps all waiting.
+      // A full line keeps all waiting; one alone may have a sender that stumbled.
       delayMs: Math.min(...(delays.length > 0 ? delays : [0])),
     }
   }

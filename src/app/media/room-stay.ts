@@ -173,7 +173,7 @@ export class RoomStay {
     const counts = await this.#host.frames.counts()
     this.#isSampling = false
     if (this.#isOver) return undefined
-    return this.#meter.take(received, track => counts.get(track)?.delayMs ?? 0, performance.now())
+    return this.#meter.take(received, track => counts.get(track)?.delay.ms ?? 0, performance.now())
   }
 
   close(): void {

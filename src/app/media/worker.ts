@@ -6,6 +6,7 @@
 import type { Bytes } from '../devices/device-keys.ts'
 import { FrameCryptor, type FrameFailure } from './frame-cryptor.ts'
 import type { FrameFormat } from './media-frame.ts'
+import { WayDelay } from './way-delay.ts'
 
 /** A transform is made with them. */
 export interface TransformOptions {
@@ -36,8 +37,7 @@ export interface TrackCounts {
   /** Those that were sealed, or opened. */
   readonly passed: number
   readonly failed: Readonly<Partial<Record<FrameFailure | 'not-sealed', number>>>
-  /** How long received sound waits on its way now, beyond the shortest way seen. */
-  readonly delayMs: number
+  readonly delay: Pick<WayDelay, 'ms'>
 }
 
 interface Track {
@@ -46,10 +46,7 @@ interface Track {
   passed: number
   readonly failed: Partial<Record<FrameFailure | 'not-sealed', number>>
   failedInRow: number
-  delayMs: number
-  /** Between the clocks of the sender and of this page, by the shortest way. */
-  leastMs: number
-  nextLeastMs: number
+  readonly delay: WayDelay
 }
 
 interface EncodedFrame {
@@ -97,7 +94,14 @@ scope.onmessage = ({ data: request }) => {
       return
     case 'track':
       tellDecryptable(request.track)
-      tracks.set(request.track, newTrack(request.format))
+      tracks.set(request.track, {
+        format: request.format,
+        frames: 0,
+        passed: 0,
+        failed: {},
+        failedInRow: 0,
+        delay: new WayDelay(),
+      })
       return
     case 'counts':
       scope.postMessage({ kind: 'counts', tracks })
@@ -115,7 +119,8 @@ scope.onrtctransform = ({ transformer }) => {
     const counted = tracks.get(track)
     if (counted === undefined) return
     counted.frames++
-    if (direction === 'receive' && counted.format === 'opus') noteDelay(counted, frame)
+    const { rtpTimestamp = 0 } = frame.getMetadata()
+    counted.delay.note(rtpTimestamp / (counted.format === 'opus' ? 48 : 90), performance.now())
     const passed = await pass(track, counted, new Uint8Array(frame.data))
     if (passed === undefined) return
     counted.passed++
@@ -127,32 +132,6 @@ scope.onrtctransform = ({ transformer }) => {
     .pipeThrough(new TransformStream({ transform }))
     .pipeTo(transformer.writable)
     .catch(() => {})
-}
-
-function newTrack(format: FrameFormat): Track {
-  return {
-    format,
-    frames: 0,
-    passed: 0,
-    failed: {},
-    failedInRow: 0,
-    delayMs: 0,
-    leastMs: FAR_MS,
-    nextLeastMs: FAR_MS,
-  }
-}
-
-/** A line that is full shows so before it loses anything. */
-function noteDelay(track: Track, frame: EncodedFrame): void {
-  const { rtpTimestamp = 0 } = frame.getMetadata()
-  const passedMs = performance.now() - rtpTimestamp / OPUS_TICKS_IN_MS
-  // Not for ever: clocks run apart, and another sender, or one that paused, has another start.
-  if (track.frames % WINDOW_FRAMES === 0) [track.leastMs, track.nextLeastMs] = [track.nextLeastMs, passedMs]
-  track.nextLeastMs = Math.min(track.nextLeastMs, passedMs)
-  track.leastMs = Math.min(track.leastMs, track.nextLeastMs)
-  const delayMs = passedMs - track.leastMs
-  // One late frame is no full line.
-  track.delayMs += (delayMs - track.delayMs) * (delayMs < track.delayMs ? 0.5 : 0.1)
 }
 
 async function seal(_: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {
@@ -196,7 +175,3 @@ function askForKeyFrames(direction: TransformOptions['direction']): void {
 }
 
 const FAILED_IN_ROW = 10
-const OPUS_TICKS_IN_MS = 48
-/** Five seconds. */
-const WINDOW_FRAMES = 250
-const FAR_MS = Number.POSITIVE_INFINITY

@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Adaptation } from '../../../src/app/media/adaptation.ts'
+import { WayDelay } from '../../../src/app/media/way-delay.ts'
 import { checkProperty } from '../../support/property.ts'
 
 const VOICE_KBITS = 62
@@ -170,4 +171,23 @@ t.test('on any line the sound is heard, and all is back in time', async t => {
       return hasSound && wholeMs !== undefined && wholeMs <= 20_000
     },
   )
+})
+
+t.test('frames wait behind a queue; a clock that stumbles is no queue for long', async t => {
+  const delay = new WayDelay()
+  let atMs = 0
+  /** Frames of so many seconds, whose way takes so long. */
+  const pass = (seconds: number, wayMs: (at: number) => number, clockMs = 0) => {
+    for (let at = 0; at < seconds * 50; at++, atMs += 20) delay.note(atMs + clockMs, atMs + wayMs(at))
+  }
+  pass(5, at => 1_000 + (at % 7))
+  t.ok(delay.ms < 8)
+  pass(1, at => 1_000 + 5 * at)
+  t.ok(delay.ms > 150, `${delay.ms}`)
+  pass(0.2, () => 1_000)
+  t.ok(delay.ms < 10, 'it is empty again')
+  pass(7, () => 1_000, -300)
+  t.ok(delay.ms < 10)
+  pass(5, () => 1_000, 100_000)
+  t.ok(delay.ms < 10)
 })

@@ -34,7 +34,7 @@ window.look = async () => {
 }
 window.cameraOf = user => media.participants.find(({ userId }) => userId === user)?.camera
 window.paused = () => ['1', '2'].filter(user => cameraOf(user)?.isPaused).length
-window.isWhole = () => paused() === 0 && ['1', '2'].every(user => widthOf(user) === 640)
+window.isWhole = () => paused() === 0 && ['1', '2'].every(user => widthOf(user) > 400)
 `
 
 /** Seconds of sound since then, and how much of it was made up. */
@@ -71,9 +71,6 @@ t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all
   const { line, cat } = await openCall(t)
   const look = () => cat.evaluate<Look>('look()')
   const began = performance.now()
-  await cat.evaluate('window.traces = []') // DEBUG
-  const timer = setInterval(async () => t.comment(Math.round(performance.now() - began), await cat.evaluate(`traces.splice(0).map(([s, c, r, w]) => [Math.round(s.kbits), Math.round(s.delayMs), +s.lost.toFixed(2), +s.concealed.toFixed(2), r.pictures === Infinity ? 9 : r.pictures, r.large === Infinity ? 9 : r.large, r.isSlow ? 's' : '', w.pictures === r.pictures && w.large === r.large && w.isSlow === r.isSlow ? '' : 'T'].join(' ')).join(' | ') + ' w' + widthOf('1') + ' ' + widthOf('2')+ ' f' + picturesOf('1') + ' ' + picturesOf('2')`).catch(() => '')), 1000) // DEBUG
-  t.teardown(() => clearInterval(timer)) // DEBUG
   /** Until there is so much more sound. */
   const listen = async (seconds: number) => {
     const before = await look()
@@ -96,7 +93,7 @@ t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all
   }
   await cat.until('isWhole()')
 
-  const small = await narrow(300, `['1', '2'].some(user => widthOf(user) === 320) || paused() > 0`, 0.01)
+  const small = await narrow(300, `['1', '2'].some(user => widthOf(user) < 400) || paused() > 0`, 0.01)
   t.ok(
     small.after.frames['1']! + small.after.frames['2']! >
       small.adapted.frames['1']! + small.adapted.frames['2']!,

@@ -17,7 +17,8 @@ await import('../../../src/app/media/worker.ts')
 
 const tell = (data: WorkerRequest) => scope.onmessage({ data })
 const startTrack = () => tell({ kind: 'track', track: 'receive 0', format: 'opus' })
-const NO_FRAME = { data: new ArrayBuffer(40) }
+const getMetadata = () => ({ rtpTimestamp: 0 })
+const NO_FRAME = { data: new ArrayBuffer(40), getMetadata }
 const UNDECRYPTABLE = { kind: 'undecryptable', track: 'receive 0', reason: 'no-key' }
 const DECRYPTABLE = { kind: 'decryptable', track: 'receive 0' }
 
@@ -50,6 +51,7 @@ t.test('a track that another member takes over is not undecryptable any more', a
 
 t.test('a frame of a sender who is gone says nothing of the next one’s', async t => {
   const last = {
+    getMetadata,
     get data() {
       startTrack()
       return NO_FRAME.data
@@ -67,6 +69,6 @@ t.test('the first frame that opens ends it', async t => {
   const { buffer } = Uint8Array.from((await ann.seal('opus', new Uint8Array(40)))!)
   tell({ kind: 'call', callId: '7' })
   tell({ kind: 'set-key', epoch: 1, key })
-  await pass([...Array(12).fill(NO_FRAME), { data: buffer }])
+  await pass([...Array(12).fill(NO_FRAME), { data: buffer, getMetadata }])
   t.same(reports, [UNDECRYPTABLE, DECRYPTABLE])
 })
