@@ -18,6 +18,7 @@ import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { LogHead } from '../src/log/checkpoint.ts'
 import type { GatewayFailure } from '../src/media/gateway.ts'
+import type { MediaSettings } from '../src/media/media-settings.ts'
 import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
@@ -53,6 +54,7 @@ export type CallRoomMessage =
   | {
       readonly kind: 'media-admitted'
       readonly roomId: number
+      readonly gateway: string
       readonly devices: readonly CallDeviceRef[]
     }
   /** All that the device sends in that room, the newest first. */
@@ -108,13 +110,17 @@ export type MediaRoomMessage =
   | {
       readonly kind: 'wanted'
       readonly roomId: number
+      /** The one that had the room last. */
+      readonly gateway: string | undefined
       readonly entries: readonly RoomEntry[]
       readonly isOver: boolean
     }
   /** The gateway did what it was asked for, or did not. */
   | { readonly kind: 'stepped'; readonly failure: GatewayFailure | undefined }
   /** The gateway had no such room when it was asked, or began anew. */
-  | { readonly kind: 'missing'; readonly askedAtMs: number }
+  | { readonly kind: 'missing'; readonly gateway: string; readonly askedAtMs: number }
+  /** Another gateway may take the room of one that is lost. */
+  | { readonly kind: 'homeless'; readonly gateway: string }
   /** Tokens of those in the room end soon. */
   | { readonly kind: 'renewal-due' }
   /** The devices had time to leave the room that the call had before. */
@@ -315,6 +321,8 @@ export type FrontMessage =
   | { readonly kind: 'metrics'; readonly reply: Reply<string> }
   /** Replies once new connections get the certificate of these files (PEM), which have been tried. */
   | { readonly kind: 'renew-certificate'; readonly files: TlsFiles; readonly reply: Reply<'renewed'> }
+  /** Replies once tokens are made for these media gateways. */
+  | { readonly kind: 'renew-media'; readonly settings: MediaSettings; readonly reply: Reply<'renewed'> }
   /** Lets go so many connections, so that their clients come to other fronts too. */
   | { readonly kind: 'shed'; readonly sockets: number }
   | { readonly kind: 'stop' }

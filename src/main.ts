@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   process.on('SIGHUP', () => {
     // Also of a terminal that is closed: a development server goes with it.
     if (config.isDevelopment) return void stop('SIGHUP')
-    void server.renewCertificates(() => readConfig(process.env, flags))
+    void server.renew(() => readConfig(process.env, flags))
   })
   server.announce()
 }

@@ -43,6 +43,7 @@ import type { Presence } from '../../src/domain/devices/presence.ts'
 import { type CallId, parseUint64, type UserId } from '../../src/domain/ids.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
+import type { Admit } from '../../src/schema/call.ts'
 import type { IdForm } from '../../src/schema/json.ts'
 import type { CallFactsReader } from '../../src/store/calls/call-facts.ts'
 import type { CallStore, WrittenBeside } from '../../src/store/calls/call-store.ts'
@@ -68,8 +69,12 @@ export interface CallRoomDeps extends CallRates {
   /** 22 base64url characters, of no other event. */
   readonly newEventId: () => string
   readonly idsAs: IdForm
+  /** See `Admit`, for the participants in events. */
+  readonly admit?: Admit | undefined
   /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
   readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
+  /** The media gateway that such a room opens at, if it is up then. */
+  readonly gatewayFor?: ((callId: CallId) => string | undefined) | undefined
   /** Counts decisions once they are durable, by command. */
   readonly decisions?: { inc(labels: { readonly kind: CallCommand['kind'] }): void }
   /** Counts rings whose push Google lowered. */
@@ -166,7 +171,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'media-feeds':
         return this.#isOfRoom(message) ? this.#onOccurrence({ ...message, nowMs: this.#nowMs() }) : undefined
       case 'media-admitted':
-        return this.#isOfRoom(message) ? this.#onAdmitted(message.devices) : undefined
+        return this.#isOfRoom(message) ? this.#onAdmitted(message) : undefined
       case 'media-late':
         return this.#media?.answerLate()
       case 'tell-media':
@@ -197,7 +202,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       request: idempotent,
       reply: this.#deps.keptReply(
         command.kind,
-        this.#media ? asAdmitted(decision, command.by) : decision.reply,
+        this.#media ? asAdmitted(decision, command.by, this.#deps.gatewayFor) : decision.reply,
       ),
     }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, { kept })
@@ -311,12 +316,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#lives.get(call.callId)?.room
   }
 
-  #onAdmitted(devices: readonly CallDeviceRef[]): void {
+  #onAdmitted({ gateway, devices }: Extract<CallRoomMessage, { kind: 'media-admitted' }>): void {
     if (this.#call === undefined) return this.#context.stop()
     const held = this.#media?.takeOf(devices) ?? []
     const answered = held.map(({ device }) => device)
-    const command = { kind: 'media-admitted', devices, answered, nowMs: this.#nowMs() } as const
-    this.#onOccurrence(command)
+    this.#onOccurrence({ kind: 'media-admitted', gateway, devices, answered, nowMs: this.#nowMs() })
     const call = this.#call
     this.#context.commit(NOTHING_TO_WRITE, () => answerAdmitted(held, call))
   }
@@ -346,8 +350,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       if (this.#call === undefined) this.#context.stop()
       return
     }
-    const { idsAs, newEventId } = this.#deps
-    this.#life.watchers ??= new CallWatchers(this.#callId, idsAs, newEventId)
+    this.#life.watchers ??= new CallWatchers(this.#callId, this.#deps)
     this.#life.watchers.subscribe(by.userId, subscriber, tag)
     reply.answer(undefined)
   }

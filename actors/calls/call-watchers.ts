@@ -6,23 +6,30 @@
 import { type Call, hasPart } from '../../src/domain/calls/call.ts'
 import type { CallEffect } from '../../src/domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
+import type { Admit } from '../../src/schema/call.ts'
 import { EVENTS } from '../../src/schema/event.ts'
 import type { TopicEvent } from '../../src/schema/event-form.ts'
 import { formatJson, type IdForm } from '../../src/schema/json.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { LiveTopic } from '../live-topic.ts'
 import type { TopicSubscriber } from '../messages.ts'
+import type { CallRoomDeps } from './call-room.ts'
 
 export class CallWatchers {
   readonly #topic: LiveTopic
   readonly #idsAs: IdForm
+  readonly #admit: Admit | undefined
   readonly #newEventId: () => string
   /** By connection id. */
   readonly #userIds = new Map<string, UserId>()
 
-  constructor(callId: CallId, idsAs: IdForm, newEventId: () => string) {
+  constructor(
+    callId: CallId,
+    { idsAs, admit, newEventId }: Pick<CallRoomDeps, 'idsAs' | 'admit' | 'newEventId'>,
+  ) {
     this.#topic = new LiveTopic(`call.${callId}`)
     this.#idsAs = idsAs
+    this.#admit = admit
     this.#newEventId = newEventId
   }
 
@@ -69,7 +76,7 @@ export class CallWatchers {
   #publish(event: TopicEvent): boolean {
     const { kind, eventId, sentAtMs } = event
     const headers = ['type', kind, 'timestamp', String(sentAtMs), 'content-type', 'application/json']
-    const body = Buffer.from(formatJson(EVENTS[event.kind].body(event, {}), this.#idsAs))
+    const body = Buffer.from(formatJson(EVENTS[event.kind].body(event, { admit: this.#admit }), this.#idsAs))
     const isUnderWay = !this.#topic.isQuiet
     return this.#topic.publish(new Broadcast(eventId, headers, body)) || isUnderWay
   }

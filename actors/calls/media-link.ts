@@ -13,6 +13,7 @@ import {
 } from '../../src/domain/calls/call.ts'
 import type { CallAccepted, CallCommand, CallReply } from '../../src/domain/calls/call-command.ts'
 import { recordOf } from '../../src/domain/calls/call-view.ts'
+import type { CallId } from '../../src/domain/ids.ts'
 import type { Context, Ref, Reply } from '../../src/runtime/actor.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../messages.ts'
 import { HeldReplies, type HeldReply } from './held-replies.ts'
@@ -29,9 +30,9 @@ export class MediaLink {
 
   /** Tells the media room who is in the call. */
   tell(call: Call): void {
-    const { roomId } = call
+    const { roomId, gateway } = call
     const entries = isOver(call) ? [] : joinedDevices(call).map(device => entryOf(call, device))
-    this.#room.tellControl({ kind: 'wanted', roomId, entries, isOver: isOver(call) })
+    this.#room.tellControl({ kind: 'wanted', roomId, gateway, entries, isOver: isOver(call) })
   }
 
   /** Holds the reply to a device that comes into the call, unless it is let in already; false for any other reply. */
@@ -68,7 +69,12 @@ export function answerAdmitted(held: readonly HeldReply[], call: Call): void {
 }
 
 /** The reply as it is kept: one that is repeated later finds the room open, or is followed by `media_ready`. */
-export function asAdmitted({ call, reply }: CallAccepted, by: CallDeviceRef): CallReply {
+export function asAdmitted(
+  { call, reply }: CallAccepted,
+  by: CallDeviceRef,
+  gatewayFor: (callId: CallId) => string | undefined = () => undefined,
+): CallReply {
   if (reply.kind !== 'record' || joinedOn(call, by) === undefined) return reply
-  return { ...reply, record: { ...reply.record, media: { isReady: true, entry: entryOf(call, by) } } }
+  const entry = { ...entryOf(call, by), gateway: call.gateway ?? gatewayFor(call.callId) }
+  return { ...reply, record: { ...reply.record, media: { isReady: true, entry } } }
 }

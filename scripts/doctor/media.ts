@@ -9,29 +9,66 @@ import { request as beginHttps } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { GatewayError } from '../../src/media/gateway.ts'
-import { JanusAdmin, membersOf } from '../../src/media/janus-admin.ts'
+import { membersOf } from '../../src/media/gateway-requests.ts'
+import { JanusAdmin } from '../../src/media/janus-admin.ts'
 import type { JanusSettings } from '../../src/media/janus-settings.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
 
 export const checkMedia: Check = async ({ config }) => {
-  const { janus } = config.application
-  if (janus === undefined) {
+  const { media } = config.application
+  if (media?.kind !== 'janus') {
     return [
-      off('media', 'set CALLSIGN_JANUS_ADMIN_URL and its companions, for group calls through a gateway'),
+      off(
+        'media',
+        'set CALLSIGN_JANUS_ADMIN_URL and its companions, or CALLSIGN_JANUS_FILE, for group calls through a gateway',
+      ),
     ]
   }
-  return Promise.all([tryAdmin(janus), tryClient(janus), tryEvents(janus)])
+  const { gateways } = media
+  const tried = gateways.flatMap(settings => {
+    const tried = { settings, isOneOf: gateways.length > 1 }
+    return [tryAdmin(tried), tryClient(tried), tryEvents(tried)]
+  })
+  const areAllDraining = gateways.every(({ isDraining }) => isDraining)
+  return [
+    ...(await Promise.all(tried)),
+    ...(areAllDraining ? [fails('media gateways', 'all of them drain, so that no call gets any')] : []),
+  ]
 }
 
-async function tryAdmin({ adminUrl, adminSecret, adminKey }: JanusSettings): Promise<Finding> {
-  const check = 'media admin'
+interface Tried {
+  readonly settings: JanusSettings
+  /** Whether there are others, so that findings need its name. */
+  readonly isOneOf: boolean
+}
+
+function checkOf(part: string, { settings: { name }, isOneOf }: Tried): string {
+  return isOneOf ? `media ${part} of ${name}` : `media ${part}`
+}
+
+/** Where the operator finds it. */
+function placeOf(
+  member: 'adminUrl' | 'adminSecret' | 'adminKey' | 'tokenSecret' | 'clientUrl',
+  tried: Tried,
+): string {
+  const variable = `CALLSIGN_JANUS_${member.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`
+  return tried.isOneOf ? `${member} in CALLSIGN_JANUS_FILE` : variable
+}
+
+async function tryAdmin(tried: Tried): Promise<Finding> {
+  const { adminUrl, adminSecret, adminKey } = tried.settings
+  const check = checkOf('admin', tried)
+  const adviceOn = adviceFor(tried)
   const { host } = new URL(adminUrl)
   const admin = new JanusAdmin({ adminUrl, adminSecret })
   try {
     await admin.request({ janus: 'list_sessions' })
   } catch (error) {
-    return fails(check, `${host} ${adviceOn(error, 'CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret')}`)
+    return fails(
+      check,
+      `${host} ${adviceOn(error, `${placeOf('adminSecret', tried)} with its admin_secret`)}`,
+    )
   }
   try {
     const { list } = await admin.videoRoom({ request: 'list', admin_key: adminKey })
@@ -39,26 +76,30 @@ async function tryAdmin({ adminUrl, adminSecret, adminKey }: JanusSettings): Pro
   } catch (error) {
     return fails(
       check,
-      `${host} ${adviceOn(error, 'CALLSIGN_JANUS_ADMIN_KEY with admin_key of its VideoRoom')}`,
+      `${host} ${adviceOn(error, `${placeOf('adminKey', tried)} with admin_key of its VideoRoom`)}`,
     )
   }
 }
 
-function adviceOn(error: unknown, pair: string): string {
-  const failure = error instanceof GatewayError ? error.failure : undefined
-  if (failure === 'refused') return `refuses: compare ${pair}`
-  if (failure === 'malformed') return 'answers, but not as Janus: look at CALLSIGN_JANUS_ADMIN_URL'
-  return `can't be reached (${failure ?? reasonOf(error)}): look at CALLSIGN_JANUS_ADMIN_URL, and whether Janus runs`
+function adviceFor(tried: Tried): (error: unknown, pair: string) => string {
+  const url = placeOf('adminUrl', tried)
+  return (error, pair) => {
+    const failure = error instanceof GatewayError ? error.failure : undefined
+    if (failure === 'refused') return `refuses: compare ${pair}`
+    if (failure === 'malformed') return `answers, but not as Janus: look at ${url}`
+    return `can't be reached (${failure ?? reasonOf(error)}): look at ${url}, and whether Janus runs`
+  }
 }
 
 /** Without them every feed is unknown. */
-async function tryEvents({ adminUrl, adminSecret, events }: JanusSettings): Promise<Finding> {
-  const check = 'media events'
+async function tryEvents(tried: Tried): Promise<Finding> {
+  const { adminUrl, adminSecret, eventsLogin } = tried.settings
+  const check = checkOf('events', tried)
   const { host } = new URL(adminUrl)
-  if (events === undefined)
+  if (eventsLogin === undefined)
     return fails(
       check,
-      'set CALLSIGN_JANUS_EVENTS_PORT and CALLSIGN_JANUS_EVENTS_PASSWORD: else every feed is unknown',
+      'set CALLSIGN_JANUS_EVENTS_PORT and CALLSIGN_JANUS_EVENTS_PASSWORD, or eventsPassword in CALLSIGN_JANUS_FILE: else every feed is unknown',
     )
   const advice = 'compare its janus.jcfg and janus.eventhandler.sampleevh.jcfg with those of deploy/janus'
   try {
@@ -71,12 +112,14 @@ async function tryEvents({ adminUrl, adminSecret, events }: JanusSettings): Prom
     if (membersOf(response)?.error_code !== undefined) return ok(check, `${host} has its event handler on`)
     return fails(check, `${host} has its event handler off: ${advice}`)
   } catch (error) {
-    return fails(check, `${host} ${adviceOn(error, 'CALLSIGN_JANUS_ADMIN_SECRET with its admin_secret')}`)
+    const pair = `${placeOf('adminSecret', tried)} with its admin_secret`
+    return fails(check, `${host} ${adviceFor(tried)(error, pair)}`)
   }
 }
 
-async function tryClient({ clientUrl, tokenSecret }: JanusSettings): Promise<Finding> {
-  const check = 'media client'
+async function tryClient(tried: Tried): Promise<Finding> {
+  const { clientUrl, tokenSecret } = tried.settings
+  const check = checkOf('client', tried)
   const { host } = new URL(clientUrl)
   const tokens = new RoomTokens({ tokenSecret, clientUrl })
   const device = { userId: 0n as UserId, deviceId: 0n as DeviceId }
@@ -86,12 +129,12 @@ async function tryClient({ clientUrl, tokenSecret }: JanusSettings): Promise<Fin
     if (answer.includes('"success"')) return ok(check, `${host} takes the server's tokens`)
     return fails(
       check,
-      `${host} refuses a token: compare CALLSIGN_JANUS_TOKEN_SECRET with its token_auth_secret, and the clocks`,
+      `${host} refuses a token: compare ${placeOf('tokenSecret', tried)} with its token_auth_secret, and the clocks`,
     )
   } catch (error) {
     return fails(
       check,
-      `${host} can't be reached (${reasonOf(error)}): look at CALLSIGN_JANUS_CLIENT_URL and the proxy in front`,
+      `${host} can't be reached (${reasonOf(error)}): look at ${placeOf('clientUrl', tried)} and the proxy in front`,
     )
   }
 }

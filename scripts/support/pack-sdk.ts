@@ -11,6 +11,7 @@ import { packFolder } from './pack-folder.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 interface Entry {
+  readonly types: string
   readonly default: string
 }
 
@@ -52,14 +53,16 @@ const {
 delete imports['#primitives']['callsign-source']
 const entries = [
   ...Object.values<Entry | string>(exports).flatMap(entry =>
-    typeof entry === 'string' ? [] : [entry.default],
+    typeof entry === 'string' ? [] : [entry.types.replace(/\.d\.ts$/, '.js')],
   ),
   ...Object.values<string>(imports['#primitives']),
 ]
+/** The worker in one file, which apps may copy to their server as it is. */
+const workerFile = exports['./app/media-worker'].default
 const folder = mkdtempSync(join(tmpdir(), 'callsign-sdk-'))
 try {
   const files = [...modulesBehind(entries.map(normalize))].flatMap(filesOf)
-  for (const file of [...files, 'LICENSE']) {
+  for (const file of [...files, workerFile, 'LICENSE']) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     copyFileSync(join(ROOT, file), join(folder, file))
   }
@@ -74,7 +77,7 @@ try {
     type,
     engines,
     // The worker is a program of its own.
-    sideEffects: ['./dist/src/app/media/worker.js'],
+    sideEffects: [workerFile],
     exports,
     imports,
     peerDependencies,

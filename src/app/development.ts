@@ -4,7 +4,7 @@
  */
 
 import type { PublishedKeys } from '../client/client.ts'
-import { CallsignError } from './callsign-error.ts'
+import { CallsignError, errorOf } from './callsign-error.ts'
 import { Server } from './session/server.ts'
 
 interface Inbox {
@@ -17,13 +17,16 @@ export async function developmentPins(url: string): Promise<PublishedKeys> {
   return { vkey: log.vkey, vrfPublicKey: log.vrfPublicKey }
 }
 
-/** The code that was just sent to the address, from `/dev/inbox`. It leaves a moment after the answer to the login. */
+/**
+ * The code that was just sent to the address, from `/dev/inbox`. It leaves a moment after the answer to the login. Rejects with
+ * `ORIGIN_NOT_ALLOWED` in a page that the server does not show codes to, and `NOT_FOUND` where no code comes.
+ */
 export async function sentCode(url: string, address: string): Promise<string> {
   for (let left = TRIES; left > 0; left--) {
-    const answer = await fetch(`${url}/dev/inbox?to=${encodeURIComponent(address)}`)
-    if (!answer.ok) break
+    const answer = await inboxAnswer(url, address)
     const inbox: Partial<Inbox> = await answer.json().catch(() => ({}))
-    if (!Array.isArray(inbox?.items)) break
+    if (answer.status === 403) throw errorOf(inbox, 'NOT_FOUND', `The server at ${url} shows no codes.`, 403)
+    if (!answer.ok || !Array.isArray(inbox?.items)) break
     const { items }: Partial<Inbox> = inbox
     const sinceMs = Date.parse(answer.headers.get('date') ?? '') - RECENT_MS
     const newest = items.find(({ otp, at }) => otp !== undefined && Date.parse(at) > sinceMs)
@@ -31,6 +34,22 @@ export async function sentCode(url: string, address: string): Promise<string> {
     await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
   }
   throw new CallsignError('NOT_FOUND', `No code for ${address} is in the inbox of a development server.`)
+}
+
+/** A browser does not say why a page may not read an answer. A request without reading tells whether the server is there. */
+async function inboxAnswer(url: string, address: string): Promise<Response> {
+  try {
+    return await fetch(`${url}/dev/inbox?to=${encodeURIComponent(address)}`)
+  } catch (cause) {
+    const isThere = await fetch(`${url}/app/api/meta`, { mode: 'no-cors' }).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere) throw new CallsignError('NO_ANSWER', `No server answers at ${url}.`, { cause })
+    const origin = globalThis.location?.origin
+    const sentence = `Pages of ${origin} may not read the codes at ${url}. Start the server with CALLSIGN_CORS_ORIGINS=${origin}, or let the server of the page pass /dev/inbox on and give sentCode its address.`
+    throw new CallsignError('ORIGIN_NOT_ALLOWED', sentence, { cause })
+  }
 }
 
 const [TRIES, PAUSE_MS] = [100, 50]

@@ -306,6 +306,8 @@ export interface CallParticipant {
   readonly mediaName: string
   /** What that device sends at the media gateway, the newest first: any other feed belongs to an unknown sender. */
   readonly feedIds?: readonly number[]
+  /** That device at LiveKit, while it is in the call: any other identity is an unknown sender. */
+  readonly identity?: string
 }
 
 export interface CallRecord {
@@ -331,9 +333,9 @@ export interface CallRecord {
   readonly maxParticipants: number
   readonly participants: readonly CallParticipant[]
   readonly media: {
-    /** The room is the clients’ business; the server makes it at a Janus. */
-    readonly kind: 'client' | 'janus'
-    /** Of `janus`: the room lets this device in; `media_ready` follows. */
+    /** The room is the clients’ business; the server makes it at a Janus or a LiveKit. */
+    readonly kind: 'client' | 'janus' | 'livekit'
+    /** Not of `client`: the room lets this device in; `media_ready` follows. */
     readonly state?: 'ready' | 'pending'
     /** WebSocket of the gateway; only for a device in the call, when ready. */
     readonly url?: string
@@ -341,6 +343,10 @@ export interface CallRecord {
     readonly roomToken?: string
     /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
+    /** Of `livekit` alone: for `connect`, good for this device and room, up to an hour; likewise. */
+    readonly token?: string
+    /** Of `livekit` alone: bits of the keys of frames, alike for all devices. */
+    readonly keySize?: 128 | 256
   }
   /** Whether you were invited into an active call. */
   readonly isOnGoing: boolean
@@ -1279,9 +1285,9 @@ export interface MediaReadyEvent {
   /** The call's room from this version on. */
   readonly roomId: number
   readonly media: {
-    /** The room is the clients’ business; the server makes it at a Janus. */
-    readonly kind: 'client' | 'janus'
-    /** Of `janus`: the room lets this device in; `media_ready` follows. */
+    /** The room is the clients’ business; the server makes it at a Janus or a LiveKit. */
+    readonly kind: 'client' | 'janus' | 'livekit'
+    /** Not of `client`: the room lets this device in; `media_ready` follows. */
     readonly state?: 'ready' | 'pending'
     /** WebSocket of the gateway; only for a device in the call, when ready. */
     readonly url?: string
@@ -1289,6 +1295,10 @@ export interface MediaReadyEvent {
     readonly roomToken?: string
     /** For every request to the gateway: the newest; likewise. */
     readonly pluginToken?: string
+    /** Of `livekit` alone: for `connect`, good for this device and room, up to an hour; likewise. */
+    readonly token?: string
+    /** Of `livekit` alone: bits of the keys of frames, alike for all devices. */
+    readonly keySize?: 128 | 256
   }
 }
 
@@ -2761,7 +2771,15 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     keyRotationIn: 0,
     maxParticipants: 0,
     participants: ['CallParticipant'],
-    media: { kind: '', 'state?': '', 'url?': '', 'roomToken?': '', 'pluginToken?': '' },
+    media: {
+      kind: '',
+      'state?': '',
+      'url?': '',
+      'roomToken?': '',
+      'pluginToken?': '',
+      'token?': '',
+      'keySize?': '',
+    },
     isOnGoing: true,
     'invitation?': { callerId: '', callerName: '', displayName: '', 'alias?': '', isContact: true },
     'encryptedAESKey?': '',
@@ -3055,6 +3073,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     'publicKeyHash?': '',
     mediaName: '',
     'feedIds?': [0],
+    'identity?': '',
   },
   KeySet: { epoch: 0, keyMembers: '' },
   PastCall: {

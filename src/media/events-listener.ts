@@ -1,35 +1,51 @@
 /**
- * Takes the events of Janus, posted by its `sampleevh`: a listener of its own, on loopback or a private network. Janus has
- * to know user and password. Bodies hold tokens and addresses of people, and get into no log.
+ * Takes the events of Janus, posted by its `sampleevh`: a listener of its own, on loopback or a private network. Each Janus has
+ * a user and password of its own, which tell whose the events are. Bodies hold tokens and addresses of people, and get into
+ * no log.
  */
 
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { JanusEventsSettings } from './janus-settings.ts'
+import type { JanusEventsSettings, JanusSettings } from './janus-settings.ts'
 
 export interface EventsListener {
   readonly port: number
   readonly close: () => void
 }
 
+/** Whose the events are, by what a request has to say. */
+export type EventLogins = ReadonlyMap<string, string>
+
+/** Of gateways that have a login. */
+export function eventLoginsOf(gateways: readonly Pick<JanusSettings, 'name' | 'eventsLogin'>[]): EventLogins {
+  return new Map(
+    gateways.flatMap(({ name, eventsLogin }) => {
+      if (eventsLogin === undefined) return []
+      const { user, password } = eventsLogin
+      return [[digestOf(`Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`), name] as const]
+    }),
+  )
+}
+
 /**
- * `take` gets what was posted, parsed; `onAnswered` hears of each request, for the metrics. Rejects when the address can not
- * be listened on.
+ * `take` gets the name of a gateway and what it posted, parsed; `onAnswered` hears of each request, for the metrics: `gateway`
+ * is undefined for a stranger's. Rejects when the address can not be listened on.
  */
 export async function listenForEvents(
-  { host, port, user, password }: JanusEventsSettings,
-  take: (events: unknown) => void,
-  onAnswered: (status: number) => void,
+  { host, port }: JanusEventsSettings,
+  logins: () => EventLogins,
+  take: (gateway: string, events: unknown) => void,
+  onAnswered: (status: number, gateway: string | undefined) => void,
 ): Promise<EventsListener> {
-  const expected = digestOf(`Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`)
   const server: Server = createServer(
     { requestTimeout: REQUEST_MS_MAX, headersTimeout: REQUEST_MS_MAX, maxHeaderSize: HEADER_BYTES_MAX },
     (request, response) => {
-      answer(request, expected, take).then(
+      const gateway = logins().get(digestOf(request.headers.authorization ?? ''))
+      answer(request, gateway, take).then(
         status => {
-          onAnswered(status)
+          onAnswered(status, gateway)
           // The rest of a body that is not wanted is not read.
           response.writeHead(status, status === 200 ? {} : { connection: 'close' }).end()
         },
@@ -51,16 +67,16 @@ export async function listenForEvents(
 
 async function answer(
   request: IncomingMessage,
-  expected: Uint8Array,
-  take: (events: unknown) => void,
+  gateway: string | undefined,
+  take: (gateway: string, events: unknown) => void,
 ): Promise<number> {
-  if (!timingSafeEqual(digestOf(request.headers.authorization ?? ''), expected)) return 401
+  if (gateway === undefined) return 401
   if (request.method !== 'POST') return 405
   const body = await readBody(request)
   if (body === undefined) return 413
   const events = parsed(body)
   if (events === undefined) return 400
-  take(events)
+  take(gateway, events)
   return 200
 }
 
@@ -84,9 +100,9 @@ function parsed(text: string): unknown {
   }
 }
 
-/** All digests have one length, so that a comparison takes one time. */
-function digestOf(text: string): Uint8Array {
-  return createHash('sha256').update(text).digest()
+/** How long a digest takes to be found says nothing of the text. */
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
 }
 
 const BODY_BYTES_MAX = 1024 * 1024

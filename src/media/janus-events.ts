@@ -5,7 +5,7 @@
  */
 
 import { Recent } from '../recent.ts'
-import { listOf, type Members, membersOf } from './janus-admin.ts'
+import { listOf, type Members, membersOf } from './gateway-requests.ts'
 import type { RoomTokens, TokenDevice } from './room-tokens.ts'
 
 export interface JanusEventsDeps {

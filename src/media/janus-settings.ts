@@ -1,6 +1,12 @@
 /** A Janus gateway as its operator has set it up. */
 
 export interface JanusSettings {
+  /** Its own among the gateways. */
+  readonly name: string
+  /** Its share of the calls, from 1 to 100. */
+  readonly weight: number
+  /** It keeps its calls, and gets no further one. */
+  readonly isDraining: boolean
   /** Its Admin API, such as `http://127.0.0.1:7088/admin`. */
   readonly adminUrl: string
   readonly adminSecret: string
@@ -8,13 +14,12 @@ export interface JanusSettings {
   readonly tokenSecret: string
   /** Where devices connect. */
   readonly clientUrl: string
-  readonly events?: JanusEventsSettings
+  /** What it says to have its events taken. */
+  readonly eventsLogin?: { readonly user: string; readonly password: string }
 }
 
-/** Where the gateway sends its events, and what it says to be let in. */
+/** Where gateways send their events. */
 export interface JanusEventsSettings {
   readonly host: string
   readonly port: number
-  readonly user: string
-  readonly password: string
 }

@@ -1,27 +1,20 @@
 /** The sweep of a media gateway: closes rooms that no live call has, and finds the rooms that the gateway lost. */
 
 import type { CallId } from '../domain/ids.ts'
-import type { FoundRoom, GatewayRoom } from './gateway.ts'
+import { type FoundRoom, GatewayError } from './gateway.ts'
+import type { GatewayWatch } from './gateway-host.ts'
 import type { JanusAdmin } from './janus-admin.ts'
 import { type JanusEvents, sessionIdsOf } from './janus-events.ts'
 import type { JanusGateway } from './janus-gateway.ts'
 
-/** The rooms of live calls. */
-interface CallRoomIndex {
-  rooms(): Iterable<GatewayRoom>
-  callInRoom(roomId: number): CallId | undefined
-}
-
 export interface RoomSweepDeps {
+  readonly watch: Pick<GatewayWatch, 'health' | 'calls' | 'onMissing'>
   readonly admin: JanusAdmin
   readonly gateway: JanusGateway
   readonly events: JanusEvents
   /** Whether the gateway sends events, so that its sessions are compared with them. */
   readonly hasEvents: () => boolean
-  readonly index: CallRoomIndex
   readonly monotonicMs: () => number
-  /** A live call's room was not at the gateway, which was asked then. */
-  readonly onMissing: (callId: CallId, askedAtMs: number) => void
   /** A room of no live call was closed. */
   readonly onStranger: () => void
   readonly onFailed: (error: unknown) => void
@@ -37,16 +30,20 @@ export class RoomSweep {
   }
 
   async run(): Promise<void> {
-    const { gateway, index, monotonicMs, hasEvents, onMissing, onStranger } = this.#deps
+    const { gateway, watch, monotonicMs, hasEvents, onStranger } = this.#deps
+    const { health, calls, onMissing } = watch
     const askedAtMs = monotonicMs()
-    const found = await this.#tried(gateway.rooms())
+    const found = await this.#tried(gateway.rooms(), error => {
+      if (isRefusal(error)) health.tookSecrets(false)
+    })
     if (found === undefined) return
+    health.tookSecrets(true)
     this.roomCount = found.length
     if (hasEvents()) await this.#compareSessions()
     const here = new Set(found.map(({ roomId }) => roomId))
-    for (const { callId, roomId } of index.rooms()) if (!here.has(roomId)) onMissing(callId, askedAtMs)
+    for (const { callId, roomId } of calls.rooms()) if (!here.has(roomId)) onMissing(callId, askedAtMs)
     const strangers = found.filter(
-      ({ roomId, callId }) => callId === undefined || index.callInRoom(roomId) !== callId,
+      ({ roomId, callId }) => callId === undefined || calls.callInRoom(roomId) !== callId,
     )
     for (const stranger of strangers.slice(0, CLOSED_AT_ONCE)) if (await this.#close(stranger)) onStranger()
   }
@@ -70,12 +67,17 @@ export class RoomSweep {
   }
 
   /** Undefined for what failed, which the next sweep tries again. */
-  #tried<Result>(result: Promise<Result>): Promise<Result | undefined> {
+  #tried<Result>(result: Promise<Result>, onFailed?: (error: unknown) => void): Promise<Result | undefined> {
     return result.catch(error => {
+      onFailed?.(error)
       this.#deps.onFailed(error)
       return undefined
     })
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof GatewayError && (error.failure === 'refused' || error.failure === 'malformed')
 }
 
 const NO_CALL = 0n as CallId

@@ -16,6 +16,8 @@ import type { JanusSettings } from './janus-settings.ts'
 
 export type TokenDevice = RoomEntry['device']
 
+type TokenEntry = Pick<RoomEntry, 'roomId' | 'device'>
+
 export class RoomTokens {
   readonly #settings: Pick<JanusSettings, 'tokenSecret' | 'clientUrl'>
   readonly #nowMs: () => number
@@ -26,23 +28,23 @@ export class RoomTokens {
   }
 
   /** Returns what a device needs to enter its room. */
-  readonly admit = (entry: RoomEntry) => ({
+  readonly admit = (entry: TokenEntry) => ({
     url: this.#settings.clientUrl,
     roomToken: this.#roomToken(entry, this.#endS(0)),
     pluginToken: this.#signed(`${this.#endS(0)},janus,${VIDEO_ROOM},${deviceText(entry.device)}`),
   })
 
   /** Those that a device may hold, from the one before, which a gateway with a late clock still takes, to the next one. */
-  roomTokens(entry: RoomEntry): string[] {
+  roomTokens(entry: TokenEntry): string[] {
     return [-2, -1, 0, 1].map(steps => this.#roomToken(entry, this.#endS(steps)))
   }
 
   /** Those before them, which a list may have still. */
-  endedTokens(entry: RoomEntry): string[] {
+  endedTokens(entry: TokenEntry): string[] {
     return [-4, -3].map(steps => this.#roomToken(entry, this.#endS(steps)))
   }
 
-  #roomToken({ roomId, device }: RoomEntry, endS: number): string {
+  #roomToken({ roomId, device }: TokenEntry, endS: number): string {
     return this.#signed(`${endS},${VIDEO_ROOM},room=${roomId},${deviceText(device)}`)
   }
 

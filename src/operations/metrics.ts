@@ -14,6 +14,7 @@ import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
 import type { Channel } from '../domain/messages/outbox-message.ts'
 import type { DeathReason } from '../domain/operators/webhook-event.ts'
+import type { GatewayFailure } from '../media/gateway.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {
@@ -110,20 +111,21 @@ export class Metrics {
   readonly mediaRequests = new Counter({
     name: 'callsign_media_requests_total',
     help: 'Requests to the media gateway, by outcome',
-    labelNames: ['outcome'],
+    labelNames: ['gateway', 'outcome'],
     registers: [this.#registry],
   })
 
   readonly mediaEvents = new Counter({
     name: 'callsign_media_events_total',
-    help: 'Posts with events of the media gateway, by status of the answer',
-    labelNames: ['status'],
+    help: 'Posts with events of the media gateway, by status of the answer; without a gateway: of a stranger',
+    labelNames: ['gateway', 'status'],
     registers: [this.#registry],
   })
 
   readonly mediaStrangers = new Counter({
     name: 'callsign_media_strangers_total',
-    help: 'Rooms of the media gateway that were closed because no live call had them',
+    help: 'Rooms of the media gateway that were closed because no live call had them there',
+    labelNames: ['gateway'],
     registers: [this.#registry],
   })
 
@@ -156,6 +158,13 @@ export class Metrics {
     for (const reason of Object.keys(DEATHS)) this.deadWebhooks.inc({ reason }, 0)
     for (const channel of Object.keys(CHANNELS))
       for (const outcome of Object.keys(OUTCOMES)) this.deliveries.inc({ channel, outcome }, 0)
+  }
+
+  /** Its name is gone from the settings: else each name of a long life would leave figures. */
+  forgetGateway(gateway: string): void {
+    for (const outcome of Object.keys(MEDIA_OUTCOMES)) this.mediaRequests.remove({ gateway, outcome })
+    for (const status of MEDIA_STATUSES) this.mediaEvents.remove({ gateway, status })
+    this.mediaStrangers.remove({ gateway })
   }
 
   /** In a front: figures of what only the writer does are not told, since zeros beside the writer's would mislead. */
@@ -278,6 +287,17 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   'token-unknown': true,
   'too-late': true,
 }
+const MEDIA_OUTCOMES: Record<GatewayFailure | 'ok', true> = {
+  ok: true,
+  timeout: true,
+  network: true,
+  malformed: true,
+  busy: true,
+  refused: true,
+  'room-in-use': true,
+  'no-such-room': true,
+}
+const MEDIA_STATUSES = ['200', '400', '405', '413']
 const WEBHOOK_OUTCOMES: Record<WebhookOutcome['kind'], true> = {
   sent: true,
   retry: true,

@@ -388,21 +388,21 @@ function participantForm(
     kind,
     summary,
     { callId: Uint64Text, version: CallVersion, participant: CallParticipant },
-    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, participant }) => ({
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, participant }, { admit }) => ({
       v,
       type,
       eventId,
       sentAt,
       callId,
       version,
-      participant: participantBody(participant),
+      participant: participantBody(participant, callId, admit),
     }),
   )
 }
 
-function readyMedia({ roomId }: MediaReadyNotice, { userId, deviceId, admit }: EventReader) {
+function readyMedia({ callId, roomId, gateway }: MediaReadyNotice, { userId, deviceId, admit }: EventReader) {
   const isKnown = userId !== undefined && deviceId !== undefined
-  const entry = isKnown ? { roomId, device: { userId, deviceId } } : undefined
+  const entry = isKnown ? { callId, roomId, gateway, device: { userId, deviceId } } : undefined
   return mediaBody({ isReady: true, entry }, admit)
 }
 

@@ -6,6 +6,7 @@ import type { CallHistoryRow } from '../domain/calls/call-history.ts'
 
 import type { ParticipantView, PersonName, ShownCaller } from '../domain/calls/call-notice.ts'
 import type { CallMedia, CallRecord } from '../domain/calls/call-view.ts'
+import type { CallId } from '../domain/ids.ts'
 import { Alias } from './contact.ts'
 import type { Written } from './json.ts'
 
@@ -102,13 +103,22 @@ export const CallParticipant = Type.Object({
         'What that device sends at the media gateway, the newest first: any other feed belongs to an unknown sender',
     }),
   ),
+  identity: Type.Optional(
+    Type.String({
+      maxLength: 22,
+      description: 'That device at LiveKit, while it is in the call: any other identity is an unknown sender',
+    }),
+  ),
 })
 
 /** Where media goes: the room is the clients' business, or one at a gateway that the server makes. */
 export const CallMediaView = Type.Object({
-  kind: oneOf(['client', 'janus'], 'The room is the clients’ business; the server makes it at a Janus'),
+  kind: oneOf(
+    ['client', 'janus', 'livekit'],
+    'The room is the clients’ business; the server makes it at a Janus or a LiveKit',
+  ),
   state: Type.Optional(
-    oneOf(['ready', 'pending'], 'Of `janus`: the room lets this device in; `media_ready` follows'),
+    oneOf(['ready', 'pending'], 'Not of `client`: the room lets this device in; `media_ready` follows'),
   ),
   url: Type.Optional(
     Type.String({ description: 'WebSocket of the gateway; only for a device in the call, when ready' }),
@@ -118,6 +128,18 @@ export const CallMediaView = Type.Object({
   ),
   pluginToken: Type.Optional(
     Type.String({ description: 'For every request to the gateway: the newest; likewise' }),
+  ),
+  token: Type.Optional(
+    Type.String({
+      description:
+        'Of `livekit` alone: for `connect`, good for this device and room, up to an hour; likewise',
+    }),
+  ),
+  keySize: Type.Optional(
+    Type.Integer({
+      enum: [128, 256],
+      description: 'Of `livekit` alone: bits of the keys of frames, alike for all devices',
+    }),
   ),
 })
 
@@ -215,13 +237,28 @@ export const HistoryPage = page(
 )
 
 /** Makes the proofs of an entry to a room; left out where there is no gateway. */
-export type Admit = (entry: RoomEntry) => RoomAdmission
+export interface Admit {
+  readonly kind: 'janus' | 'livekit'
+  /** Undefined where the gateway is not in the settings any more. */
+  readonly admissionOf: (entry: RoomEntry) => RoomAdmission | undefined
+  /** Bits of the keys of frames, where the operator chooses. */
+  readonly keySize?: 128 | 256
+  /** The device's name at a gateway where the server gives names. */
+  readonly identityOf?: (entry: Pick<RoomEntry, 'callId' | 'device'>) => string
+}
 
-export interface RoomAdmission {
+export type RoomAdmission = JanusAdmission | LiveKitAdmission
+
+interface JanusAdmission {
   /** Where the device connects. */
   readonly url: string
   readonly roomToken: string
   readonly pluginToken: string
+}
+
+interface LiveKitAdmission {
+  readonly url: string
+  readonly token: string
 }
 
 /** As `CallMediaView` has it. */
@@ -230,8 +267,12 @@ export function mediaBody(
   admit: Admit | undefined,
 ): Written<Static<typeof CallMediaView>> {
   if (admit === undefined) return CLIENT_MEDIA
-  const state = isReady ? 'ready' : 'pending'
-  return entry === undefined ? { kind: 'janus', state } : { kind: 'janus', state, ...admit(entry) }
+  const { kind, keySize } = admit
+  if (!isReady) return { kind, state: 'pending', keySize }
+  if (entry === undefined) return { kind, state: 'ready', keySize }
+  const admission = admit.admissionOf(entry)
+  if (admission === undefined) return { kind, state: 'pending', keySize }
+  return { kind, state: 'ready', keySize, ...admission }
 }
 
 /**
@@ -255,7 +296,7 @@ export function recordBody(record: CallRecord, admit: Admit | undefined) {
     keyEpoch: record.keyEpoch,
     keyRotationIn: record.keyRotationIn,
     maxParticipants: record.maxParticipants,
-    participants: record.participants.map(participantBody),
+    participants: record.participants.map(each => participantBody(each, record.callId, admit)),
     media: mediaBody(record.media, admit),
     isOnGoing: record.isOnGoing,
     invitation: record.invitation && invitationBody(record.invitation),
@@ -276,7 +317,11 @@ export function keySetBody({ epoch, members }: KeySet) {
 }
 
 /** A participant as `CallParticipant` has it. */
-export function participantBody(view: ParticipantView): Written<Static<typeof CallParticipant>> {
+export function participantBody(
+  view: ParticipantView,
+  callId: CallId,
+  admit: Admit | undefined,
+): Written<Static<typeof CallParticipant>> {
   return {
     userId: view.userId,
     displayName: view.displayName,
@@ -290,7 +335,17 @@ export function participantBody(view: ParticipantView): Written<Static<typeof Ca
     publicKeyHash: view.publicKeyHash,
     mediaName: view.mediaName,
     feedIds: view.feedIds,
+    identity: identityOf(view, callId, admit),
   }
+}
+
+function identityOf(
+  { state, userId, deviceId }: ParticipantView,
+  callId: CallId,
+  admit: Admit | undefined,
+): string | undefined {
+  if (admit?.identityOf === undefined || state !== 'joined' || deviceId === undefined) return undefined
+  return admit.identityOf({ callId, device: { userId, deviceId } })
 }
 
 /** A row as `HistoryPage` has it, with the peers as its user sees them. */

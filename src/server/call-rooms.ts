@@ -39,6 +39,7 @@ export interface CallRoomsDeps {
   readonly metrics: Pick<Metrics, 'callCommands' | 'loweredPushes'>
   /** See `CallRoomDeps`. */
   readonly mediaRoom?: CallRoomDeps['mediaRoom']
+  readonly gatewayFor?: CallRoomDeps['gatewayFor']
   /** Called with each decision; absent but in development. */
   readonly devConsole?: Pick<DevConsole, 'onDecided'> | undefined
 }
@@ -67,8 +68,10 @@ export class CallRooms {
           keyRates: new TokenBuckets(rateLimits['call-keys'], RATE_KEYS_MAX),
         }),
         mediaRoom: deps.mediaRoom,
+        gatewayFor: deps.gatewayFor,
         newEventId: () => newEventId(randomBytes),
         idsAs,
+        admit: deps.admit,
         monotonicMs,
         decisions: metrics.callCommands,
         loweredPushes: metrics.loweredPushes,

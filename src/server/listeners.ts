@@ -16,9 +16,9 @@ import { chooseLanguage } from '../delivery/texts.ts'
 import { vapidPublicKey } from '../delivery/vapid-key.ts'
 import { clientRequirement } from '../domain/client-version.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
-import { messageOf } from '../errors.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { publicKeyRoutes } from '../keyserver/lookups.ts'
+import { clientUrlOf } from '../media/media-settings.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
@@ -38,7 +38,7 @@ import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process/process.ts'
 import { VERSION } from './process/version.ts'
 import type { Reads } from './reads.ts'
-import { type Config, ConfigError } from './settings/config.ts'
+import type { Config } from './settings/config.ts'
 import { userTokenKeysOf } from './settings/user-token-settings.ts'
 import { vapidKeyOf } from './settings/web-push-settings.ts'
 import type { Signalling } from './signalling.ts'
@@ -210,7 +210,7 @@ function consoleSources(
     publicUrl,
     isExposed: config.isExposed,
     corsOrigins: config.http.corsOrigins,
-    mediaUrl: config.application.janus?.clientUrl,
+    mediaUrl: clientUrlOf(config.application.media),
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),
@@ -277,28 +277,6 @@ export function operatorServer(
     },
   }
   return new HttpServer({ routes: operatorRoutes(context, metrics), onRefused, onFault })
-}
-
-/** Takes the certificates that `read` returns. Logs broken ones, and keeps the served ones. */
-export async function renewCertificates(
-  { config, logger }: Process,
-  http: Pick<HttpServer, 'renewCertificate'>,
-  grpc: GrpcServer,
-  read: () => Config,
-): Promise<void> {
-  try {
-    const next = read()
-    if (config.http.tls !== undefined && next.http.tls !== undefined) {
-      await http.renewCertificate(next.http.tls)
-    }
-    if (config.grpc.tls !== undefined && next.grpc.tls !== undefined) {
-      grpc.renewCertificate(next.grpc.tls)
-    }
-    logger.info({ event: 'certificates-renewed' })
-  } catch (error) {
-    const problems = error instanceof ConfigError ? error.problems : [messageOf(error)]
-    logger.error({ event: 'certificates-not-renewed', problems })
-  }
 }
 
 const SWEEP_MS = 60_000

@@ -8,7 +8,11 @@ import { READS } from '../api/operations.ts'
 import { readRoutes } from '../api/table/operation-routes.ts'
 import type { RequestRates } from '../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { CurrentMedia } from '../media/current-media.ts'
+import { LiveKitTokens } from '../media/livekit-tokens.ts'
+import type { MediaSettings } from '../media/media-settings.ts'
 import { RoomTokens } from '../media/room-tokens.ts'
+import type { Admit } from '../schema/call.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import type { ReadStores } from './application-stores.ts'
 import type { ApplicationConfig } from './settings/application-config.ts'
@@ -55,9 +59,32 @@ export function openReads(serving: Serving): Reads {
   }
 }
 
-/** Admits devices to a gateway's rooms, alike in every process: tokens follow from the settings. */
-export function admitOf({ janus }: Pick<ApplicationConfig, 'janus'>): ApiDeps['admit'] {
-  return janus && new RoomTokens(janus).admit
+/** Admits devices to the gateways' rooms, alike in every process: tokens follow from the settings as they are now. */
+export function admitOf(media: Pick<CurrentMedia, 'settings'>): ApiDeps['admit'] {
+  const { settings } = media
+  if (settings === undefined) return undefined
+  if (settings.kind === 'livekit') {
+    const { admit, identityOf } = new LiveKitTokens(settings.livekit)
+    return { kind: 'livekit', keySize: settings.livekit.keySize, admissionOf: admit, identityOf }
+  }
+  let read: MediaSettings | undefined
+  let admissionOf: Admit['admissionOf']
+  return {
+    kind: 'janus',
+    admissionOf(entry) {
+      if (read !== media.settings) {
+        read = media.settings
+        admissionOf = admissionBy(read)
+      }
+      return admissionOf(entry)
+    },
+  }
+}
+
+function admissionBy(media: MediaSettings | undefined): Admit['admissionOf'] {
+  if (media?.kind !== 'janus') return () => undefined
+  const tokensOf = new Map(media.gateways.map(gateway => [gateway.name, new RoomTokens(gateway)]))
+  return entry => tokensOf.get(entry.gateway ?? '')?.admit(entry)
 }
 
 function featuresOf({
@@ -67,7 +94,7 @@ function featuresOf({
   apns,
   fcm,
   turn,
-  janus,
+  media,
   passkeys,
 }: ApplicationConfig): Features {
   return {
@@ -78,6 +105,6 @@ function featuresOf({
     turn: turn !== undefined,
     passkeys: passkeys !== undefined,
     contacts: contactsBy,
-    media: janus === undefined ? 'client' : 'janus',
+    media: media?.kind ?? 'client',
   }
 }

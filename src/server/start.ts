@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
 import { STOP_DEADLINE_MS } from '../limits.ts'
+import { clientUrlOf } from '../media/media-settings.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
@@ -21,7 +22,6 @@ import {
   publicRoutes,
   publicServer,
   registrationServer,
-  renewCertificates,
   serverApiRoutes,
   serverApiServer,
   stompTcpServer,
@@ -33,6 +33,7 @@ import type { Ready, RunningServer, StartDeps } from './process/running-server.t
 import type { Stops } from './process/stages.ts'
 import { stopProcess } from './process/stop-process.ts'
 import { VERSION } from './process/version.ts'
+import { renewSettings } from './renewal.ts'
 import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
 import type { Recording } from './writer/appender.ts'
@@ -125,7 +126,7 @@ async function startAlone(machine: Machine): Promise<ServerInRole> {
     sockets: () => servers.forEach(each => void each.close()),
   }
   return new MachineServer(machine, role, [stops, inner.stops], read =>
-    renewCertificates(context, http, inner.servers.grpc, read),
+    renewSettings(context, http, inner.servers.grpc, read),
   )
 }
 
@@ -156,7 +157,7 @@ async function startWithFronts(machine: Machine): Promise<ServerInRole> {
   context.opened(() => fronts.isServing)
   const role: WriterOfFronts = { kind: 'writer', writer, desks, fronts: running }
   return new MachineServer(machine, role, [{ fronts: running.stop }, desks.stops, inner.stops], read =>
-    renewCertificates(context, fronts, inner.servers.grpc, read),
+    renewSettings(context, fronts, inner.servers.grpc, read),
   )
 }
 
@@ -202,7 +203,7 @@ async function open(
 
 class MachineServer implements ServerInRole {
   readonly ready: Ready
-  readonly renewCertificates: RunningServer['renewCertificates']
+  readonly renew: RunningServer['renew']
   readonly #machine: Machine
   readonly #parts: readonly Stops[]
   #role: MachineRole
@@ -212,13 +213,13 @@ class MachineServer implements ServerInRole {
     machine: Machine,
     role: Alone | WriterOfFronts,
     parts: readonly Stops[],
-    renew: RunningServer['renewCertificates'],
+    renew: RunningServer['renew'],
   ) {
     const { addresses, system, database, writer } = machine
     const { maker, keys } = writer.log
     const { vkey, vrfPublicKey } = maker
     this.ready = { ...addresses.all, origin: keys.signer.name, vkey, vrfPublicKey }
-    this.renewCertificates = renew
+    this.renew = renew
     this.#machine = machine
     this.#role = role
     this.#parts = [
@@ -259,8 +260,8 @@ function announce({ context: { config }, addresses, writer }: Machine, ready: Re
     areKeysNew: writer.log.keys.areNew,
     ...(config.isExposed ? { phones: addresses.publicUrl() } : {}),
     isTerminal: process.stderr.isTTY,
-    features: { ...features, media: features.media === 'janus' },
-    mediaUrl: config.application.janus?.clientUrl,
+    features: { ...features, media: features.media !== 'client' },
+    mediaUrl: clientUrlOf(config.application.media),
   })
   process.stderr.write(banner)
 }

@@ -1,5 +1,9 @@
 /** `@callsign/sdk/app` as a browser loads it: bundled without anything of Node or of schemas, and run in pages of the server. */
 
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import type { Page } from 'playwright-core'
@@ -8,10 +12,12 @@ import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { CODE, emailOf, settingsFor } from '../support/call-people.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram } from '../support/programs.ts'
+import { postJson } from '../support/server.ts'
+import { long } from '../support/size.ts'
 
-async function bundle() {
+async function bundle(name = 'app') {
   const { outputFiles } = await build({
-    entryPoints: [builtProgram('src/app/app')],
+    entryPoints: [builtProgram(`src/app/${name}`)],
     bundle: true,
     minify: true,
     platform: 'browser',
@@ -120,3 +126,39 @@ t.test(
     await reach(second, 'connected')
   },
 )
+
+t.test(
+  'a page of another origin hears why it can’t read codes, and reads them once the server lets it',
+  long({ skip: skipWithoutChromium }),
+  async t => {
+    t.testdir({ closed: {}, open: {} })
+    const pages = createServer((_, answer) => {
+      answer.setHeader('content-type', 'text/html').end('<!doctype html><title>app</title>')
+    })
+    pages.listen(0, '127.0.0.1')
+    await once(pages, 'listening')
+    t.teardown(() => pages.close())
+    const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
+    const context = await (await openBrowser(t))!.newContext()
+    const page = await context.newPage()
+    await page.goto(origin)
+    await page.evaluate(`${Buffer.from(await bundle('development'))}; window.app = app`)
+    const outcome = (url: string) =>
+      page.evaluate<{ value?: string; code?: string; message: string }>(`
+        app.sentCode('${url}', 'ann@example.org').then(value => ({ value }), ({ code, message }) => ({ code, message }))`)
+    const { http } = await serverFor(t, 'closed')
+    const refused = await outcome(http)
+    t.equal(refused.code, 'ORIGIN_NOT_ALLOWED')
+    t.match(refused.message, `Start the server with CALLSIGN_CORS_ORIGINS=${origin},`)
+    t.match(await outcome('http://127.0.0.1:9'), { code: 'NO_ANSWER' })
+    const open = await serverFor(t, 'open', { CALLSIGN_CORS_ORIGINS: origin })
+    await postJson(`${open.http}/app/api/login`, { email: 'ann@example.org' })
+    t.match((await outcome(open.http)).value, /^\d{6}$/)
+  },
+)
+
+async function serverFor(t: Test, name: string, environment: Readonly<Record<string, string>> = {}) {
+  const server = await openServer({ dataFolder: join(t.testdirName, name), environment })
+  t.teardown(() => server.end())
+  return server
+}

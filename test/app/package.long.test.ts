@@ -1,17 +1,16 @@
 /** The package from `npm run pack-sdk`: the SDK alone, which an app can import as it is, with types. */
 
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import t, { type Test } from 'tap'
-import { PACKAGE } from '../support/package-name.ts'
+import { installPackedSdk } from '../support/packed-sdk.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
-const PACKER = join(PROJECT_ROOT, 'dist/scripts/support/pack-sdk.js')
 const TSC = join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc')
 const HOOKS = ['useCall', 'useCalls', 'useCallsign', 'useContacts', 'useDevices']
 const SAMPLE = `import { type Call, Callsign, CallsignError, memoryStorage } from '@callsign/sdk/app'
@@ -41,19 +40,9 @@ export function attach(me: Callsign, call: Call): CallMedia {
 }
 `
 
-/** An app with the package installed; the packages that it names are those of this project. */
 async function newApp(t: Test) {
   const app = t.testdir()
-  const { stdout } = await run(process.execPath, [PACKER, app])
-  const tarball = stdout.trim()
-  const folder = join(app, 'node_modules', PACKAGE)
-  mkdirSync(folder, { recursive: true })
-  await run('tar', ['xzf', tarball, '-C', folder, '--strip-components=1'])
-  mkdirSync(join(app, 'node_modules', '@types'))
-  for (const name of ['@noble', 'react', '@types/react', 'csstype']) {
-    symlinkSync(join(PROJECT_ROOT, 'node_modules', name), join(app, 'node_modules', name))
-  }
-  return { app, folder, tarball }
+  return { app, ...(await installPackedSdk(app)) }
 }
 
 t.test('the packed SDK has types and runs, with the packages that it names and nothing else', async t => {

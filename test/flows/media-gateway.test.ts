@@ -368,7 +368,7 @@ t.test('feeds with lost events are found in the sessions', { skip: skipWithoutJa
   })
   const device = { userId: 42n, deviceId: 1n } as Body
   const room = { callId: 9n as Body, roomId: 77 }
-  await gateway.open(room, [{ roomId: 77, device }])
+  await gateway.open(room, [{ ...room, gateway: 'janus', device }])
   const media = tokens.admit({ roomId: 77, device })
   const client = await JanusClient.open(media)
   t.teardown(() => client.close())

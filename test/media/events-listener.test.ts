@@ -3,17 +3,24 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { listenForEvents } from '../../src/media/events-listener.ts'
+import { eventLoginsOf, listenForEvents } from '../../src/media/events-listener.ts'
 
 const GOOD = `Basic ${Buffer.from('janus:secret').toString('base64')}`
 
 async function open(t: Test) {
   const taken: unknown[] = []
-  const statuses: number[] = []
+  /** Of each gateway. */
+  const statuses: [number, string | undefined][] = []
+  const logins = eventLoginsOf([
+    { name: 'one', eventsLogin: { user: 'janus', password: 'secret' } },
+    { name: 'two', eventsLogin: { user: 'two', password: 'other' } },
+    { name: 'silent' },
+  ])
   const listener = await listenForEvents(
-    { host: '127.0.0.1', port: 0, user: 'janus', password: 'secret' },
-    events => void taken.push(events),
-    status => void statuses.push(status),
+    { host: '127.0.0.1', port: 0 },
+    () => logins,
+    (gateway, events) => void taken.push(gateway === 'one' ? events : { gateway, events }),
+    (status, gateway) => void statuses.push([status, gateway]),
   )
   t.teardown(() => listener.close())
   const { port } = listener
@@ -33,6 +40,24 @@ t.test('events come through with the password, and without it nothing does', asy
   t.same(taken, [[{ type: 2 }]])
 })
 
+t.test('events are of the gateway whose login they came with', async t => {
+  const { post, taken, statuses } = await open(t)
+  const loginOf = (user: string, password: string) =>
+    `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+  t.equal(await post('{}', loginOf('two', 'other')), 200)
+  t.same(taken, [{ gateway: 'two', events: {} }])
+  for (const [user, password] of [
+    ['two', 'secret'],
+    ['one', 'secret'],
+    ['silent', ''],
+    ['silent', 'undefined'],
+  ] as const)
+    t.equal(await post('{}', loginOf(user, password)), 401, `${user} with ${password}`)
+  t.equal(taken.length, 1)
+  t.same(statuses[0], [200, 'two'])
+  t.same(statuses[1], [401, undefined])
+})
+
 t.test('bodies that are no JSON, or too long, are refused, and good ones still come', async t => {
   const { post, taken, statuses } = await open(t)
   t.equal(await post(''), 400)
@@ -43,7 +68,10 @@ t.test('bodies that are no JSON, or too long, are refused, and good ones still c
   t.equal(await post(long).catch(() => 413), 413)
   t.equal(await post('{}'), 200)
   t.same(taken, [{}])
-  t.same(statuses, [400, 400, 405, 405, 413, 200])
+  t.same(
+    statuses.map(([status]) => status),
+    [400, 400, 405, 405, 413, 200],
+  )
 })
 
 t.test('a client that breaks off, or speaks no HTTP, leaves the listener whole', async t => {

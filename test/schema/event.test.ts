@@ -61,11 +61,14 @@ const PARTICIPANT_FIELDS = {
     feedIds: [77],
   },
 }
-const admit = ({ roomId, device }: RoomEntry) => ({
-  url: 'wss://media.example.org',
-  roomToken: `room ${roomId}`,
-  pluginToken: `for ${device.userId}_${device.deviceId}`,
-})
+const admit = {
+  kind: 'janus' as const,
+  admissionOf: ({ roomId, gateway, device }: RoomEntry) => ({
+    url: `wss://${gateway}.example.org`,
+    roomToken: `room ${roomId}`,
+    pluginToken: `for ${device.userId}_${device.deviceId}`,
+  }),
+}
 const BADGE = { total: 3, friendRequests: 1, missedCalls: 2 }
 const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHash: 'hash' }
 
@@ -224,7 +227,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { callId: '56', version: 4, epoch: 2 },
   ],
   media_ready: [
-    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001 },
+    { kind: 'media_ready', callId: CALL, version: 4, roomId: 7_001, gateway: 'media' },
     {
       callId: '56',
       version: 4,

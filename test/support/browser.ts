@@ -18,6 +18,13 @@ export const skipWithoutChromium: string | false =
 export const PHONE = { width: 390, height: 844 } as const
 export const DESKTOP = { width: 1280, height: 800 } as const
 
+/** What a test needs of a page, whichever library drives its browser. */
+export interface BrowserPage {
+  goto(url: string): Promise<unknown>
+  evaluate(script: string): Promise<unknown>
+  close(): Promise<void>
+}
+
 /** For a context whose pages may use camera and microphone, which are pretended. */
 export const WITH_CAMERA = { permissions: ['camera', 'microphone'] }
 
@@ -38,10 +45,26 @@ export async function openBrowser(t: Test): Promise<Browser | undefined> {
   const browser = await (endpoint === undefined
     ? chromium.launch(launchOptions(CHROMIUM))
     : chromium.connect(endpoint, { timeout: PATIENCE_MS }))
-  browser.on('context', context => watch(t, context))
-  // One of the run goes on, without the contexts of this test.
-  t.teardown(() => browser.close())
-  return browser
+  return watched(t, browser)
+}
+
+/** One of the test's own, started by this program and with these switches, too. */
+export async function launchBrowser(t: Test, program: string, switches: readonly string[]): Promise<Browser> {
+  return watched(t, await chromium.launch(launchOptions(program, switches)))
+}
+
+/** Opens pages with camera and microphone, each of a person of its own. */
+export function pagesOf(browser: Browser): (url: string) => Promise<BrowserPage> {
+  return async url => {
+    const context = await browser.newContext(WITH_CAMERA)
+    const page = await context.newPage()
+    await page.goto(url)
+    return {
+      goto: url => page.goto(url),
+      evaluate: script => page.evaluate(script),
+      close: () => context.close(),
+    }
+  }
 }
 
 /**
@@ -69,8 +92,15 @@ export async function addAuthenticator(devtools: CDPSession, isUserVerified = tr
   return authenticatorId
 }
 
-function launchOptions(executablePath: string): LaunchOptions {
-  return { executablePath, args: SWITCHES, timeout: PATIENCE_MS }
+function launchOptions(executablePath: string, switches: readonly string[] = []): LaunchOptions {
+  return { executablePath, args: [...SWITCHES, ...switches], timeout: PATIENCE_MS }
+}
+
+function watched(t: Test, browser: Browser): Browser {
+  browser.on('context', context => watch(t, context))
+  // One of the run goes on, without the contexts of this test.
+  t.teardown(() => browser.close())
+  return browser
 }
 
 function watch(t: Test, context: BrowserContext): void {

@@ -1,4 +1,4 @@
-/** Go programs of `test/strangers` whose modules come from the Go proxy. */
+/** Go programs whose modules come from the Go proxy, such as those of `test/strangers`. */
 
 import { existsSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
@@ -17,14 +17,9 @@ export async function buildGo(
   tools: readonly string[] = [],
 ): Promise<GoBuild> {
   const unbuilt = (skip: string): GoBuild => ({ skip, run: () => Promise.reject(new Error(skip)) })
-  const go = (process.env.PATH ?? '')
-    .split(delimiter)
-    .map(each => join(each, 'go'))
-    .find(existsSync)
+  const go = findGo()
   if (go === undefined) return unbuilt('needs Go 1.25 or newer: no go in PATH')
-  const environment = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => /^(?:GO|HOME$|https?_proxy$)/i.test(name)),
-  ) as Record<string, string>
+  const environment = goEnvironment()
   const fetched = await runProgram(go, ['-C', source, 'mod', 'download'], { environment })
   if (fetched.code !== 0)
     return unbuilt(`needs Go 1.25 or newer, and its modules from the Go proxy: ${fetched.stderr.trim()}`)
@@ -40,4 +35,18 @@ export async function buildGo(
     if (made.code !== 0) throw new Error(`go build ${tool}: ${made.stderr}`)
   }
   return { skip: false, run: input => runProgram(program, [], { input }) }
+}
+
+/** Go's program, where it is in PATH. */
+export function findGo(): string | undefined {
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .map(each => join(each, 'go'))
+    .find(existsSync)
+}
+
+/** What Go needs of this process's environment to fetch and build. */
+export function goEnvironment(): Record<string, string> {
+  const entries = Object.entries(process.env).filter(([name]) => /^(?:GO|HOME$|https?_proxy$)/i.test(name))
+  return Object.fromEntries(entries) as Record<string, string>
 }

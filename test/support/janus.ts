@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
@@ -15,16 +15,15 @@ import { skipWithout, spawnBound } from './programs.ts'
 export const skipWithoutJanus = skipWithout([JANUS_PROGRAM], 'janus')
 
 export interface JanusOptions {
+  /** Where it listens: `0.0.0.0` for clients that are in other networks. */
+  readonly host?: string
   /** Where its events go; by default to a server with the `environment` of this Janus. */
   readonly eventsUrl?: string
   readonly sendsEvents?: false
-  /** Where clients reach it: loopback unless given. */
-  readonly address?: string
 }
 
 /** Runs until the end of the test, its files in the folder. Resolves when it answers. */
 export async function startJanus(t: Test, folder: string, options: JanusOptions = {}): Promise<Janus> {
-  const { address = '127.0.0.1' } = options
   const firstPort = randomInt(RTP_PORT_MIN / 2, RTP_PORT_MAX / 2) * 2
   const secrets = {
     adminSecret: randomText(),
@@ -40,14 +39,14 @@ export async function startJanus(t: Test, folder: string, options: JanusOptions 
     JANUS_EVENTS_URL: options.eventsUrl ?? `http://127.0.0.1:${ports.events}/events`,
     JANUS_EVENTS_USER: EVENTS_USER,
     JANUS_EVENTS_PASSWORD: secrets.eventsPassword,
-    JANUS_WS_IP: address,
+    JANUS_WS_IP: options.host ?? '127.0.0.1',
     JANUS_WS_PORT: ports.ws,
     JANUS_ADMIN_IP: '127.0.0.1',
     JANUS_ADMIN_PORT: ports.admin,
     JANUS_RTP_PORTS: `${firstPort}-${firstPort + RTP_PORTS - 1}`,
   })
   if (options.sendsEvents === false) rmSync(join(folder, 'janus.eventhandler.sampleevh.jcfg'))
-  const janus = new Janus(folder, address, ports, secrets)
+  const janus = new Janus(folder, ports, secrets)
   t.teardown(() => janus.kill())
   await janus.start()
   return janus
@@ -70,14 +69,9 @@ export class Janus {
   #child: ChildProcess | undefined
   #log = ''
 
-  constructor(
-    folder: string,
-    address: string,
-    ports: { ws: number; admin: number; events: number },
-    secrets: JanusSecrets,
-  ) {
+  constructor(folder: string, ports: { ws: number; admin: number; events: number }, secrets: JanusSecrets) {
     this.#folder = folder
-    this.url = `ws://${address}:${ports.ws}`
+    this.url = `ws://127.0.0.1:${ports.ws}`
     this.adminUrl = `http://127.0.0.1:${ports.admin}/admin`
     this.eventsPort = ports.events
     this.secrets = secrets
@@ -137,6 +131,33 @@ export class Janus {
 
   continue(): void {
     this.#child?.kill('SIGCONT')
+  }
+
+  /** How many UDP ports it holds. */
+  get udpPorts(): number {
+    const process = `/proc/${this.#child?.pid}`
+    const sockets = readdirSync(`${process}/fd`).flatMap(fd => {
+      try {
+        return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`${process}/fd/${fd}`))?.[1]]
+      } catch {
+        // Closed meanwhile.
+        return []
+      }
+    })
+    const lines = ['udp', 'udp6'].flatMap(name => readFileSync(`${process}/net/${name}`, 'utf8').split('\n'))
+    const inodes = new Set(lines.map(line => line.trim().split(/\s+/)[9]))
+    return sockets.filter(inode => inode !== undefined && inodes.has(inode)).length
+  }
+
+  /** Sessions that it keeps. */
+  async sessions(): Promise<number> {
+    return ((await this.admin({ janus: 'list_sessions' })).sessions as unknown[]).length
+  }
+
+  /** Numbers of its rooms. */
+  async rooms(): Promise<number[]> {
+    const { list } = await this.videoRoom({ request: 'list', admin_key: this.secrets.adminKey })
+    return (list as { readonly room: number }[]).map(({ room }) => room)
   }
 
   /** A request of the Admin API, with its secret. */

@@ -5,34 +5,36 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import type { Test } from 'tap'
 import type { Admission, GatewayMediaOptions, MediaStatistics } from '../../src/app/media/media.ts'
-import { listenForEvents } from '../../src/media/events-listener.ts'
+import { eventLoginsOf, listenForEvents } from '../../src/media/events-listener.ts'
 import { JanusEvents } from '../../src/media/janus-events.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
-import { openBrowser, PATIENCE_MS, WITH_CAMERA } from './browser.ts'
-import { EVENTS_USER, type Janus, type JanusOptions, startJanus } from './janus.ts'
+import { type BrowserPage, openBrowser, PATIENCE_MS, pagesOf } from './browser.ts'
+import { EVENTS_USER, type Janus, startJanus } from './janus.ts'
 import { builtProgram } from './programs.ts'
 
 export interface MediaHouse {
   readonly janus: Janus
   readonly browser: Browser
   readonly url: string
+  readonly openPage: OpenPage
   /** Each hears of every feed's user, as from a server. */
   readonly tabs: MediaTab[]
   readonly userOfFeed: Map<string, string>
 }
 
-/** One gateway and one browser for the tests of a file. */
-export async function openMediaHouse(
-  t: Test,
-  folder = t.testdir(),
-  options: JanusOptions = {},
-): Promise<MediaHouse> {
-  const janus = await startJanus(t, folder, options)
+/** A page of some browser at the address, with camera and microphone. */
+type OpenPage = (url: string) => Promise<BrowserPage>
+
+/** One gateway and one browser for the tests of a file. Gateway and page listen at `0.0.0.0` for tabs in other networks. */
+export async function openMediaHouse(t: Test, host = '127.0.0.1'): Promise<MediaHouse> {
+  const janus = await startJanus(t, t.testdir(), { host })
   const browser = (await openBrowser(t))!
-  const house: MediaHouse = { janus, browser, url: await serveMedia(t), tabs: [], userOfFeed: new Map() }
+  const url = await serveMedia(t, host)
+  const openPage = pagesOf(browser)
+  const house: MediaHouse = { janus, browser, url, openPage, tabs: [], userOfFeed: new Map() }
   await vouchInTabs(t, house)
   return house
 }
@@ -49,9 +51,11 @@ async function vouchInTabs(t: Test, { janus, tabs, userOfFeed }: MediaHouse): Pr
       for (const tab of tabs) tab.vouch(userOfFeed).catch(() => undefined)
     },
   })
+  const logins = eventLoginsOf([{ name: 'janus', eventsLogin: { user: EVENTS_USER, password } }])
   const listener = await listenForEvents(
-    { host: '127.0.0.1', port: janus.eventsPort, user: EVENTS_USER, password },
-    posted => events.take(posted),
+    { host: '127.0.0.1', port: janus.eventsPort },
+    () => logins,
+    (_, posted) => events.take(posted),
     () => undefined,
   )
   t.teardown(() => listener.close())
@@ -116,8 +120,6 @@ export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
   readonly side?: number
   /** Whether the picture is as restless as one of a real camera, so that it takes all the bits that it may. */
   readonly isRestless?: boolean
-  /** Another one than the house's, which reaches the house's page too. */
-  readonly browser?: Browser
   /** Whether its frames go as they are, and what it receives too. */
   readonly isPlain?: boolean
   /** The call's key is 32 of it; 0 for no key yet. */
@@ -126,26 +128,39 @@ export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
 
 /** A tab whose `media` is in the room, and is heard and seen. */
 export class MediaTab {
-  readonly page: Page
+  readonly #page: BrowserPage
+  readonly #house: MediaHouse
+  readonly #start: string
 
-  constructor(page: Page) {
-    this.page = page
+  private constructor(page: BrowserPage, house: MediaHouse, start: string) {
+    this.#page = page
+    this.#house = house
+    this.#start = start
   }
 
   /** Makes `media` with the key of epoch 1, and the tracks. */
   static async open(
     house: MediaHouse,
-    { fps = 10, keyByte = 1, browser, ...options }: TabOptions = {},
+    { fps = 10, keyByte = 1, ...options }: TabOptions = {},
+    openPage = house.openPage,
   ): Promise<MediaTab> {
-    const context = await (browser ?? house.browser).newContext(WITH_CAMERA)
-    const page = await context.newPage()
-    await page.goto(house.url)
     const text = JSON.stringify({ callId: '42', ...options })
-    await page.evaluate(`start(${text}, ${fps}, ${keyByte})`)
-    const tab = new MediaTab(page)
+    const page = await openPage(house.url)
+    const tab = new MediaTab(page, house, `start(${text}, ${fps}, ${keyByte})`)
     house.tabs.push(tab)
-    await tab.vouch(house.userOfFeed)
+    await tab.#begin()
     return tab
+  }
+
+  /** As by the browser's button: it is out of the room, and has another `media`. */
+  async reload(): Promise<void> {
+    await this.#page.goto(this.#house.url)
+    await this.#begin()
+  }
+
+  async #begin(): Promise<void> {
+    await this.#page.evaluate(this.#start)
+    await this.vouch(this.#house.userOfFeed)
   }
 
   async vouch(userOfFeed: ReadonlyMap<string, string>): Promise<void> {
@@ -158,7 +173,7 @@ export class MediaTab {
 
   async evaluate<Value>(script: string): Promise<Value> {
     const body = script.startsWith('{') ? script : `{ return (${script}) }`
-    return (await this.page.evaluate(`(async () => ${body})()`)) as Value
+    return (await this.#page.evaluate(`(async () => ${body})()`)) as Value
   }
 
   /** Until the script is true. Resolves with the milliseconds that it took. */
@@ -171,7 +186,7 @@ export class MediaTab {
       }
       return true
     })()`
-    if (await this.page.evaluate(loop)) return
+    if (await this.#page.evaluate(loop)) return
     throw new Error(`not within ${PATIENCE_MS} ms: ${script}; ${JSON.stringify(await this.situation())}`)
   }
 
@@ -191,7 +206,7 @@ export class MediaTab {
   }
 
   async close(): Promise<void> {
-    await this.page.context().close()
+    await this.#page.close()
   }
 }
 
@@ -202,7 +217,7 @@ export interface PersonStatistics {
   readonly level: number
 }
 
-async function serveMedia(t: Test): Promise<string> {
+async function serveMedia(t: Test, host: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: { media: builtProgram('src/app/media/media'), worker: builtProgram('src/app/media/worker') },
     outdir: '/',
@@ -213,26 +228,43 @@ async function serveMedia(t: Test): Promise<string> {
     logLevel: 'silent',
   })
   const files = new Map(outputFiles.map(({ path, text }) => [path, text]))
-  files.set('/worker.js', COUNTS_ASKS + files.get('/worker.js'))
+  files.set('/worker.js', COUNTS + files.get('/worker.js'))
   const server = createServer(({ url = '' }, answer) => {
     const script = files.get(url)
     answer.setHeader('content-type', script === undefined ? 'text/html' : 'text/javascript')
     answer.end(script ?? PAGE)
   })
-  // A narrow line reaches it by another address.
-  server.listen(0)
+  server.listen(0, host)
   await once(server, 'listening')
   t.teardown(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-/** Tells the tab whenever the worker asks for a picture that needs no other. */
-const COUNTS_ASKS = `
+/** Tells the tab whenever the worker asks for a picture that needs no other; and the sizes of frames of sound, when asked. */
+const COUNTS = `
 const ask = RTCRtpScriptTransformer.prototype.sendKeyFrameRequest
 const asks = new BroadcastChannel('asks')
 RTCRtpScriptTransformer.prototype.sendKeyFrameRequest = function () {
   asks.postMessage(1)
   return ask.call(this)
+}
+let sizes = new Map()
+const asked = new BroadcastChannel('sizes')
+asked.onmessage = () => {
+  asked.postMessage([...sizes])
+  sizes = new Map()
+}
+const { pipeTo } = ReadableStream.prototype
+ReadableStream.prototype.pipeTo = function (to) {
+  const transform = (frame, controller) => {
+    controller.enqueue(frame)
+    if (!(frame instanceof RTCEncodedAudioFrame)) return
+    const [first] = new Uint8Array(frame.data)
+    // Without the header of SFrame, whose counter takes more and more bytes.
+    const size = frame.data.byteLength - 1 - (((first >> 4) & 7) + 1) - (first & 8 ? (first & 7) + 1 : 0)
+    sizes.set(size, (sizes.get(size) ?? 0) + 1)
+  }
+  return pipeTo.call(this.pipeThrough(new TransformStream({ transform })), to)
 }
 `
 
@@ -242,6 +274,12 @@ window.GatewayMedia = GatewayMedia
 window.events = []
 window.keyFrameAsks = 0
 new BroadcastChannel('asks').onmessage = () => keyFrameAsks++
+const sizes = new BroadcastChannel('sizes')
+// Of frames of sound that have left or come since the last time, with how often.
+window.soundSizes = () => new Promise(resolve => {
+  sizes.onmessage = ({ data }) => resolve(data)
+  sizes.postMessage(1)
+})
 window.key = byte => new Uint8Array(32).fill(byte)
 window.sockets = []
 window.isCut = false
@@ -270,8 +308,14 @@ window.RTCRtpScriptTransform = function (worker, options) {
 // As a member who changed the client has it: frames go as they are.
 const PLAIN = \`
   onrtctransform = ({ transformer }) => transformer.readable.pipeTo(transformer.writable)
-  onmessage = ({ data }) => data.kind === 'counts' && postMessage({ kind: 'counts', tracks: new Map() })\`
-window.start = async ({ isPlain, isRestless, side = 40, ...options }, fps, keyByte) => {
+  onmessage = ({ data }) => {
+    if (data.kind === 'call') postMessage({ kind: 'ready' })
+    if (data.kind === 'counts') postMessage({ kind: 'counts', tracks: new Map() })
+  }\`
+// Not the one that the build put into the module: it counts.
+const newWorker = () => new Worker('/worker.js', { type: 'module' })
+window.start = async ({ isPlain, isRestless, side = 40, ...rest }, fps, keyByte) => {
+  const options = { newWorker, ...rest }
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)
   window.media = media

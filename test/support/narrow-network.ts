@@ -6,7 +6,8 @@
 import { execFileSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { CHROMIUM } from '../../scripts/support/chromium.ts'
@@ -39,8 +40,8 @@ export function skipWithoutNamespaces(): string | false {
   }
 }
 
-/** Until the end of the test. A file of the folder starts the browser. */
-export function openNarrowLine(t: Test, folder: string): NarrowLine {
+/** Until the end of the test. */
+export function openNarrowLine(t: Test): NarrowLine {
   const name = nameOfLine()
   const [here, there] = [name, `${name}n`]
   const net = `10.${randomInt(64, 128)}.${randomInt(256)}`
@@ -56,7 +57,9 @@ export function openNarrowLine(t: Test, folder: string): NarrowLine {
   inside('ip', 'address', 'add', `${net}.2/30`, 'dev', there)
   inside('ip', 'link', 'set', there, 'up')
   inside('ip', 'link', 'set', 'lo', 'up')
-  const chromium = join(folder, 'chromium-in-namespace')
+  const folder = mkdtempSync(join(tmpdir(), 'narrow-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const chromium = join(folder, 'chromium')
   writeFileSync(chromium, `#!/bin/sh\nexec ip netns exec ${name} ${CHROMIUM} "$@"\n`)
   chmodSync(chromium, 0o755)
   return {

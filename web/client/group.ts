@@ -14,7 +14,8 @@ export class Group implements Carrier {
   /** Throws `MEDIA_UNSUPPORTED`. */
   constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
     this.#onPeers = onPeers
-    this.#media = joinMedia(call, { relay: () => me.relay(), microphone: false, camera: false })
+    const relay = () => me.relay()
+    this.#media = joinMedia(call, { relay, microphone: false, camera: false, newWorker })
     for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
     // The next attempt follows, and the tiles say that they connect.
     this.#media.on('error', () => {})
@@ -81,3 +82,8 @@ export class Group implements Carrier {
 const LISTEN_MS = 300
 /** Between 0 and 1: speech, not the noise of a room. */
 const LOUD = 0.03
+
+/** A file of this server: the policy of its pages allows no worker of a Blob URL. */
+function newWorker(): Worker {
+  return new Worker(new URL('../../src/app/media/worker.js', import.meta.url), { type: 'module' })
+}

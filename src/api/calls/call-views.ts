@@ -44,8 +44,9 @@ export const getParticipants = read({
   codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
   handle: (deps: Deps, { requester, params }) => {
     const call = readLiveCall(deps, params[0], requester.userId)
-    const participants = recordOf(call, requester).participants.map(participantBody)
     const { callId, version, keyEpoch } = call
+    const views = recordOf(call, requester).participants
+    const participants = views.map(view => participantBody(view, callId, deps.admit))
     return { status: 200, body: { callId, version, keyEpoch, participants } }
   },
 })

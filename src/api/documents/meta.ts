@@ -20,7 +20,7 @@ export interface Features {
   /** The side that makes contacts. */
   readonly contacts: 'users' | 'server'
   /** The kind of `media` in call records. */
-  readonly media: 'client' | 'janus'
+  readonly media: 'client' | 'janus' | 'livekit'
 }
 
 export interface MetaDeps {

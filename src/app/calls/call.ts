@@ -169,6 +169,11 @@ export interface Call {
   /** The present key once more for all, for a device that can't decrypt. */
   resendKey(): Promise<void>
   /**
+   * Frames are sealed with this epoch's key from now on: all other devices in the call were seen to have it, by a frame that came from
+   * each. Else it is used five seconds after it came. `CallMedia` does it by itself.
+   */
+  useKey(epoch: number): Promise<void>
+  /**
    * Asks the other devices for the present key, when frames of a member don't open with the keys held here. The call
    * goes on. `userId` names that member: the device asks once for each member and key. `CallMedia` does it by itself.
    * The host does not ask, since the host's key is the right one.

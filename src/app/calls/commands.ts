@@ -4,7 +4,7 @@ import type { CallRecord } from '../wire.ts'
 import { type Invite, type KeySet, newestKey } from './device.ts'
 import { close, HAS_ENDED, sendLeave, withoutLeaving } from './ending.ts'
 import { answer } from './entering.ts'
-import { hold } from './held-keys.ts'
+import { hold, use } from './held-keys.ts'
 import type { Command, Input } from './input.ts'
 import { acceptDevice, forgetRemoved, noteOpened, receiversIn } from './key-rules.ts'
 import * as rejoining from './rejoining.ts'
@@ -48,6 +48,9 @@ export function onCommand(turn: Turn, input: Extract<Input, Command & { readonly
       return rotation.renew(turn, callId, { command })
     case 'resend':
       return rotation.resend(turn, callId, command)
+    case 'use':
+      use(turn, callId, input.epoch)
+      return turn.settle(command)
     case 'ask':
       return rejoining.askBeside(turn, callId, command, input.userId)
     case 'grant':

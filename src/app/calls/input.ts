@@ -20,6 +20,8 @@ export type Input =
   | ({ readonly on: 'answer'; readonly evenIfOld?: true } & Command)
   /** A device of the user's own, by its name. */
   | ({ readonly on: 'accept-device'; readonly name: string } & Command)
+  /** All other devices in the call have the key of this epoch: it need not wait. */
+  | ({ readonly on: 'use'; readonly epoch: number } & Command)
   /** A new key; frames of this member do not open, if one is named. */
   | ({ readonly on: 'ask'; readonly userId?: string } & Command)
   | ({ readonly on: 'decline'; readonly reason: 'declined' | 'busy' | 'timeout' } & Command)

@@ -201,6 +201,10 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     return this.#ask({ on: 'resend', callId: this.callId })
   }
 
+  useKey(epoch: number): Promise<void> {
+    return this.#ask({ on: 'use', epoch, callId: this.callId })
+  }
+
   askForKey(userId?: string): Promise<void> {
     return this.#ask({ on: 'ask', callId: this.callId, ...(userId !== undefined && { userId }) })
   }

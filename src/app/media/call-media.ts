@@ -3,7 +3,7 @@
  * come, and leaves with the call.
  */
 
-import type { Call } from '../calls/call.ts'
+import type { Call, CallMember } from '../calls/call.ts'
 import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import type { FrameFailure } from './frame-cryptor.ts'
@@ -12,18 +12,15 @@ import type { MediaParticipant } from './media-participants.ts'
 import type { MediaStatistics } from './media-statistics.ts'
 import type { PictureSize } from './pictures.ts'
 import type { StreamName } from './publisher.ts'
+import { keepRelay, type Relay } from './relay.ts'
 import type { GatewayMediaOptions } from './room-stay.ts'
-
-/** The answer to `me.relay()`. */
-interface Relay {
-  readonly turnUsername: string
-  readonly turnPassword: string
-  readonly uris: readonly string[]
-  readonly stunUrl?: string
-}
+import { SeenEpochs } from './seen-epochs.ts'
 
 export interface CallMediaOptions extends Omit<GatewayMediaOptions, 'callId' | 'iceServers'> {
-  /** `() => me.relay()`, where the operator has a relay: asked before each time it joins. */
+  /**
+   * `() => me.relay()`: asked before each time it joins. Where that fails, it joins with the credentials that it has while they last.
+   * Without any it joins without a relay, after an `error`, unless that is `TURN_NOT_CONFIGURED`: the operator has no relay.
+   */
   readonly relay?: () => Promise<Relay>
   /** False: not opened at the start. Else the device with this id, or the browser's choice. */
   readonly microphone?: boolean | string
@@ -38,19 +35,22 @@ export interface CallMediaEvents extends MediaEvents {
 
 /** A call as far as its media needs it. */
 export interface MediaCall
-  extends Partial<Pick<Call, 'isHost' | 'renewKey'>>,
+  extends Partial<Pick<Call, 'isHost' | 'renewKey' | 'useKey'>>,
     Pick<
       Call,
       'callId' | 'isVideo' | 'state' | 'keys' | 'sendingKey' | 'roomId' | 'media' | 'on' | 'askForKey'
     > {
-  readonly participants: readonly Pick<Call['participants'][number], 'userId' | 'feedIds'>[]
+  readonly participants: readonly Pick<CallMember, 'userId' | 'feedIds' | 'state'>[]
+  readonly self?: Pick<CallMember, 'userId'> | undefined
 }
 
 /**
  * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
- * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there.
+ * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. One whose gateway is LiveKit is
+ * refused likewise.
  */
 export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): CallMedia {
+  if (call.media?.kind === 'livekit') throw notForLiveKit()
   return new CallMedia(call, options)
 }
 
@@ -61,6 +61,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   readonly #held = new Map<number, string>()
   readonly #stops: readonly (() => void)[]
   readonly #own = new Map<StreamName, MediaStreamTrack>()
+  readonly #seen = new SeenEpochs()
   #isMuted = false
   /** The room and the end of the tokens that the gateway was last given. */
   #roomId: number | undefined
@@ -70,7 +71,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
   constructor(call: MediaCall, { relay, microphone, camera, ...options }: CallMediaOptions) {
     super()
     this.#call = call
-    const iceServers = relay && { iceServers: () => serversOf(relay) }
+    const iceServers = relay && { iceServers: keepRelay(relay, error => this.emit('error', error)) }
     this.#gateway = new GatewayMedia({ ...options, callId: call.callId, ...iceServers })
     for (const name of GATEWAY_EVENTS) this.#gateway.on(name, event => this.emit(name, event))
     this.#stops = [
@@ -79,6 +80,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
       call.on('media', () => this.#enter()),
       call.on('state', state => state === 'active' && this.state === 'closed' && this.#enter()),
     ]
+    this.on('epoch', ({ feed, epoch }) => this.#onEpoch(feed, epoch))
     this.on('participant', ({ userId, undecryptable }) => this.#askForKey(userId, undecryptable))
     // No further sender is opened with this key. Should it fail, the call says so.
     this.on('epochFull', () => this.#call.isHost && this.#call.renewKey?.().catch(() => {}))
@@ -124,6 +126,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   /** Sends a track of the app's, which stays the app's to stop, or nothing without one. */
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
+    if (name === 'microphone' && track !== undefined && this.#isMuted) track.enabled = false
     await this.#gateway.send(name, track)
   }
 
@@ -135,7 +138,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     await this.send(name, undefined)
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone. */
   async mute(isMuted: boolean): Promise<void> {
     this.#isMuted = isMuted
     this.emit('own', undefined)
@@ -187,6 +190,14 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     if (this.state === 'off' || isOtherRoom || endOf(this.#call.media) > this.#endS) this.#enter()
   }
 
+  /** A new key is used once each other device in the call was seen to have it; else the call has it wait. */
+  #onEpoch(feed: string, epoch: number): void {
+    this.#seen.note(feed, epoch)
+    const { sendingKey, participants, self } = this.#call
+    if (sendingKey === undefined || sendingKey.epoch >= epoch) return
+    if (this.#seen.haveAll(epoch, participants, self?.userId)) this.#call.useKey?.(epoch).catch(() => {})
+  }
+
   #drop(epoch: number): void {
     this.#held.delete(epoch)
     this.#gateway.dropKey(epoch)
@@ -199,6 +210,11 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   #enter(): void {
     const { media, roomId } = this.#call
+    if (media?.kind === 'livekit' && !this.#hasLeft) {
+      // The record came after the join.
+      this.emit('error', notForLiveKit())
+      return this.leave()
+    }
     const { url, roomToken, pluginToken } = media ?? {}
     const isReady =
       roomId !== undefined && url !== undefined && roomToken !== undefined && pluginToken !== undefined
@@ -219,7 +235,6 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     if (this.#hasLeft) return track.stop()
     this.#own.get(name)?.stop()
     this.#own.set(name, track)
-    if (name === 'microphone') track.enabled = !this.#isMuted
     // It was pulled out, or the browser's own button ended it.
     track.onended = () => void this.close(name)
     this.emit('own', undefined)
@@ -237,20 +252,24 @@ async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {
   }
 }
 
+function notForLiveKit(): CallsignError {
+  const sentence = 'The gateway is LiveKit: use joinLiveKit of @callsign/sdk/app/livekit.'
+  return new CallsignError('MEDIA_UNSUPPORTED', sentence)
+}
+
 /** Seconds since 1970, before the first comma of a token. */
 function endOf(media: MediaCall['media']): number {
   return Number.parseInt(media?.pluginToken ?? '0', 10)
 }
 
-/** None where the operator has none. */
-async function serversOf(relay: () => Promise<Relay>): Promise<RTCIceServer[]> {
-  try {
-    const { turnUsername: username, turnPassword: credential, uris, stunUrl } = await relay()
-    const stun = stunUrl === undefined ? [] : [{ urls: stunUrl }]
-    return [{ urls: [...uris], username, credential }, ...stun]
-  } catch {
-    return []
-  }
-}
-
-const GATEWAY_EVENTS = ['participant', 'gone', 'state', 'epochFull', 'kicked', 'error'] as const
+const GATEWAY_EVENTS = [
+  'participant',
+  'gone',
+  'state',
+  'speaking',
+  'quality',
+  'epochFull',
+  'epoch',
+  'kicked',
+  'error',
+] as const

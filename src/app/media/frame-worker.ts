@@ -6,27 +6,46 @@ import type { TrackCounts, TransformOptions, WorkerReport, WorkerRequest } from 
 
 export type Counts = ReadonlyMap<string, TrackCounts>
 
+interface Listeners {
+  readonly onReport: (report: Exclude<WorkerReport, { readonly kind: 'counts' | 'ready' }>) => void
+  /** The worker did not load, or has failed since: `MEDIA_UNSUPPORTED`. It was ended. */
+  readonly onFailed: (error: CallsignError) => void
+}
+
 export class FrameWorker {
   readonly #worker: Worker
   readonly #waiting: ((counts: Counts) => void)[] = []
+  readonly #onFailed: Listeners['onFailed']
+  readonly #timer: ReturnType<typeof setTimeout>
   #isOver = false
+  /** Resolves once frames pass it, or it has ended. */
+  readonly ready: Promise<void>
+  #resolveReady = () => {}
 
   /** Throws `MEDIA_UNSUPPORTED` where frames can't be encrypted: they are never sent in the clear. */
-  constructor(
-    callId: string,
-    newWorker: () => Worker,
-    onReport: (report: Exclude<WorkerReport, { readonly kind: 'counts' }>) => void,
-  ) {
+  constructor(callId: string, newWorker: () => Worker, { onReport, onFailed }: Listeners) {
     if (globalThis.RTCRtpScriptTransform === undefined) {
       const sentence = 'This browser can’t encrypt sound and picture. Take a newer one.'
       throw new CallsignError('MEDIA_UNSUPPORTED', sentence)
     }
-    this.#worker = newWorker()
+    this.#onFailed = onFailed
+    this.ready = new Promise(resolve => {
+      this.#resolveReady = resolve
+    })
+    this.#worker = opened(newWorker)
     this.#worker.onmessage = ({ data: report }: MessageEvent<WorkerReport>) => {
+      if (report.kind === 'ready') return this.#onReady()
       if (report.kind !== 'counts') return onReport(report)
       for (const resolve of this.#waiting.splice(0)) resolve(report.tracks)
     }
+    this.#worker.onerror = this.#worker.onmessageerror = () => this.#fail()
+    this.#timer = setTimeout(() => this.#fail(), LOADING_MS)
     this.#tell({ kind: 'call', callId })
+  }
+
+  /** Another call takes another worker. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   setKey(epoch: number, key: Uint8Array): void {
@@ -63,11 +82,40 @@ export class FrameWorker {
   /** Keys go with it. */
   end(): void {
     this.#isOver = true
+    this.#onReady()
     this.#worker.terminate()
     for (const resolve of this.#waiting.splice(0)) resolve(new Map())
+  }
+
+  #onReady(): void {
+    clearTimeout(this.#timer)
+    this.#resolveReady()
+  }
+
+  #fail(): void {
+    if (this.#isOver) return
+    this.end()
+    this.#onFailed(notRunning())
   }
 
   #tell(request: WorkerRequest): void {
     this.#worker.postMessage(request)
   }
 }
+
+function opened(newWorker: () => Worker): Worker {
+  try {
+    return newWorker()
+  } catch (cause) {
+    throw notRunning(cause)
+  }
+}
+
+function notRunning(cause?: unknown): CallsignError {
+  const sentence =
+    'The worker that encrypts media does not run. Does the bundler ship it, or newWorker make it? Does worker-src allow it?'
+  return new CallsignError('MEDIA_UNSUPPORTED', sentence, { cause })
+}
+
+/** A worker loads in some tens of milliseconds. */
+const LOADING_MS = 5_000

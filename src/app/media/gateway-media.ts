@@ -8,8 +8,11 @@ import { CallsignError } from '../callsign-error.ts'
 import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
 import type { HandleEvent, PublisherData } from './janus-session.ts'
+import type { Quality } from './link-quality.ts'
+import { LinkWatch } from './link-watch.ts'
 import { type MediaParticipant, MediaParticipants, picturesOf } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
+import { newWorker } from './new-worker.ts'
 import { type PictureSize, Pictures } from './pictures.ts'
 import type { StreamName } from './publisher.ts'
 import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
@@ -17,16 +20,28 @@ import { Tiles } from './tiles.ts'
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
+/** A member's device, or this one: `own`. */
+export interface FeedOrOwn {
+  readonly feed: string
+  /** Undefined for this device, and for a feed that the server does not know, or not yet. */
+  readonly userId: string | undefined
+}
+
 export interface MediaEvents {
   /** One has come, or has changed. */
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
+  /** The active speaker, or nobody. By this device's own ears: what the gateway says of loudness is not asked. */
+  readonly speaking: FeedOrOwn | undefined
+  readonly quality: FeedOrOwn & { readonly quality: Quality }
+  /** Frames of the feed come with the key of this epoch: its device has it. */
+  readonly epoch: { readonly feed: string; readonly epoch: number }
   /** So many senders came with the key of this epoch that no further one's frames are opened: the call needs a new key. */
   readonly epochFull: number
   /** The server has put this device out of the room: the state is `closed`. */
   readonly kicked: undefined
-  /** An attempt has failed; the next one follows. */
+  /** An attempt has failed, and the next one follows; none does after `MEDIA_UNSUPPORTED`: the state is `closed`. */
   readonly error: CallsignError
 }
 
@@ -44,6 +59,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #attempts: AbortController | undefined
   #stay: RoomStay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
+  readonly #links = new LinkWatch(feed => this.#onQuality(feed))
   readonly #participants: MediaParticipants
   #watchdog: ReturnType<typeof setInterval> | undefined
   #mended = 0
@@ -54,18 +70,30 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
-    this.#pictures = new Pictures(options.picturesMax ?? PICTURES_MAX)
-    this.#participants = new MediaParticipants(this.#pictures, (change, participant) => {
-      if (change === 'participant') this.#tiles?.update(participant)
-      else this.#tiles?.forget(participant.feed)
-      this.emit(change, participant)
-    })
-    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, report => {
-      if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
-      const { undecryptable } = this.#participants
-      if (report.kind === 'decryptable') undecryptable.delete(report.track)
-      else undecryptable.set(report.track, report.reason)
-      this.#show()
+    const speakers = () => this.#links.speaking.latest
+    this.#pictures = new Pictures(options.picturesMax ?? PICTURES_MAX, speakers)
+    this.#participants = new MediaParticipants(
+      (change, participant) => {
+        if (change === 'participant') this.#tiles?.update(participant)
+        else this.#tiles?.forget(participant.feed)
+        this.emit(change, participant)
+      },
+      feed => this.#links.qualityOf(feed),
+      this.#pictures,
+    )
+    this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
+      onReport: report => {
+        if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
+        if (report.kind === 'epoch') return this.#onEpoch(report)
+        const { undecryptable } = this.#participants
+        if (report.kind === 'decryptable') undecryptable.delete(report.track)
+        else undecryptable.set(report.track, report.reason)
+        this.#show()
+      },
+      onFailed: error => {
+        this.#report(error)
+        this.#close()
+      },
     })
   }
 
@@ -112,6 +140,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
    * within the hour, is taken without a pause; one to another room is joined.
    */
   async join(admission: Admission): Promise<void> {
+    if (this.#frames.isOver) return
     const before = this.#admission
     this.#admission = admission
     const isThere = before?.url === admission.url && before.roomId === admission.roomId
@@ -133,14 +162,15 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   async send(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
     if (track === undefined) this.#tracks.delete(name)
     else this.#tracks.set(name, track)
-    await this.#stay?.publisher.replace(name, track)
+    await this.#stay?.publisher.replace(name)
     await this.#describe()
   }
 
-  /** Sends silence. */
+  /** Sends nothing from the microphone: not even silence, which would have a size. */
   async mute(isMuted: boolean): Promise<void> {
     const microphone = this.#tracks.get('microphone')
     if (microphone !== undefined) microphone.enabled = !isMuted
+    await this.#stay?.publisher.replace('microphone')
     await this.#describe()
   }
 
@@ -214,10 +244,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       },
       signal,
     )
-    if (signal.aborted) return
+    if (signal.aborted) return stay.close()
     this.#stay = stay
     this.#follow()
-    await stay.publisher.publish()
+    await this.#frames.ready
+    if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
     this.#setState('connected')
     // A track may have come while the rest was published.
@@ -225,17 +256,9 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     clearInterval(this.#watchdog)
     let looks = 0
     this.#watchdog = setInterval(() => {
-      void this.#adapt(stay)
-      if (++looks % LOOKS_OF_WATCH === 0) void stay.mendTransforms()
+      void this.#look(stay, ++looks)
+      if (looks % LOOKS_OF_WATCH === 0) void stay.mendTransforms()
     }, LOOK_MS)
-  }
-
-  /** Takes as much picture as the line carries beside the sound. */
-  async #adapt(stay: RoomStay): Promise<void> {
-    const sample = await stay.sample()
-    if (sample === undefined || this.#stay !== stay) return
-    const { adaptation, count } = this.#pictures
-    if (adaptation.take({ ...sample, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -251,6 +274,42 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (gone !== undefined) present.delete(String(gone))
     this.#publishers = present
     this.#follow()
+  }
+
+  /** Who speaks, how well all get through, and how much picture the line carries beside the sound. */
+  async #look(stay: RoomStay, looks: number): Promise<void> {
+    const looked = await stay.look()
+    if (looked === undefined || this.#stay !== stay) return
+    const { received, own, link } = looked
+    const streams = [...stay.subscriber.tracks].flatMap(([track, { feed, name }]) => {
+      const sample = received.get(track)
+      const stream = this.participants.find(one => one.feed === feed)?.[name]
+      return sample && stream?.isOn && !stream.isPaused ? [{ ...sample, feed, name }] : []
+    })
+    if (this.#links.listen(streams, own)) this.#showSpeaking()
+    if (looks % LOOKS_OF_WATCH === 0) this.#links.measure([...this.#publishers.keys()], streams, own)
+    const { adaptation, count } = this.#pictures
+    if (adaptation.take({ ...link, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
+  }
+
+  #showSpeaking(): void {
+    const { active } = this.#links.speaking
+    this.emit('speaking', active === undefined ? undefined : this.#named(active))
+    this.#show()
+  }
+
+  #onQuality(feed: string): void {
+    this.emit('quality', { ...this.#named(feed), quality: this.#links.qualityOf(feed) })
+    this.#show()
+  }
+
+  #named(feed: string): FeedOrOwn {
+    return { feed, userId: this.#participants.userOfFeed.get(feed) }
+  }
+
+  #onEpoch({ track, epoch }: { readonly track: string; readonly epoch: number }): void {
+    const feed = this.#stay?.subscriber.placeOf(track)?.feed
+    if (feed !== undefined) this.emit('epoch', { feed, epoch })
   }
 
   #follow(): void {
@@ -297,6 +356,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const stay = this.#stay
     this.#stay = undefined
     clearInterval(this.#watchdog)
+    if (this.#links.speaking.look(new Map())) this.#showSpeaking()
     this.#mended += stay?.mended ?? 0
     stay?.close()
     this.#publishers = new Map()
@@ -308,16 +368,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#state === state) return
     this.#state = state
     this.emit('state', state)
+    this.#links.setAway(state === 'reconnecting')
   }
 
   #report(error: unknown): void {
     const told = error instanceof CallsignError ? error : new CallsignError('INTERNAL', String(error))
     this.emit('error', told)
   }
-}
-
-function newWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })
 }
 
 function pause(forMs: number, signal: AbortSignal): Promise<void> {
@@ -334,6 +391,7 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
+/** From one look at what comes to the next, and so many of them to the slower ones. */
 const LOOK_MS = 250
 const LOOKS_OF_WATCH = 8
 const PICTURES_MAX = 9

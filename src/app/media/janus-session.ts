@@ -237,6 +237,8 @@ export class JanusSession {
   #end(): void {
     this.#isOver = true
     clearInterval(this.#keepalive)
+    // The socket takes a while to close, and keeps what it knows.
+    this.#handles.clear()
     for (const transaction of [...this.#waiting.keys()]) this.#take(transaction)?.reject(unanswered())
   }
 }

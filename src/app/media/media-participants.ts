@@ -2,6 +2,7 @@
 
 import type { FrameFailure } from './frame-cryptor.ts'
 import type { PublishedStream, PublisherData } from './janus-session.ts'
+import type { Quality } from './link-quality.ts'
 import type { Picture, Pictures } from './pictures.ts'
 import { parseDescription, STREAMS, type StreamName } from './publisher.ts'
 import type { Subscriber } from './subscriber.ts'
@@ -22,6 +23,8 @@ export interface MediaParticipant {
   readonly microphone?: RemoteStream
   readonly camera?: RemoteStream
   readonly screen?: RemoteStream
+  /** How well their sound and picture get here: lost when nothing comes for some seconds. */
+  readonly quality: Quality
   /** Why frames can't be opened, ten in a row. */
   readonly undecryptable?: FrameFailure
 }
@@ -33,15 +36,18 @@ export class MediaParticipants {
   readonly undecryptable = new Map<string, FrameFailure>()
   readonly #pictures: Pictures
   readonly #tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void
+  readonly #qualityOf: (feed: string) => Quality
   #shown: ReadonlyMap<string, MediaParticipant> = new Map()
 
   /** `tell` hears of each who has come, has changed, or is gone. */
   constructor(
-    pictures: Pictures,
     tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void,
+    qualityOf: (feed: string) => Quality,
+    pictures: Pictures,
   ) {
     this.#pictures = pictures
     this.#tell = tell
+    this.#qualityOf = qualityOf
   }
 
   get all(): readonly MediaParticipant[] {
@@ -78,6 +84,7 @@ export class MediaParticipants {
       feed,
       userId: this.userOfFeed.get(feed),
       ...Object.fromEntries(remote),
+      quality: this.#qualityOf(feed),
       ...(failing && { undecryptable: this.undecryptable.get(failing[0])! }),
     }
   }
@@ -86,7 +93,10 @@ export class MediaParticipants {
 function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
   const isSameStream = (name: StreamName) =>
     (['track', 'isOn', 'isPaused'] as const).every(what => one?.[name]?.[what] === other[name]?.[what])
-  const isSamePerson = one?.userId === other.userId && one?.undecryptable === other.undecryptable
+  const isSamePerson =
+    one?.userId === other.userId &&
+    one?.undecryptable === other.undecryptable &&
+    one?.quality === other.quality
   return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
 }
 

@@ -38,7 +38,7 @@ export async function readStatistics(
     own: {
       sealed: own.reduce((sum, one) => sum + (one?.passed ?? 0), 0),
       notSealed: own.reduce((sum, one) => sum + (one?.failed['not-sealed'] ?? 0), 0),
-      level: (await stay?.publisher.level()) ?? 0,
+      level: (await stay?.publisher.sample())?.level ?? 0,
     },
     participants,
   }

@@ -9,6 +9,7 @@ export {
 } from './call-media.ts'
 export type { FrameFailure } from './frame-cryptor.ts'
 export { GatewayMedia, type MediaEvents, type MediaState } from './gateway-media.ts'
+export type { Quality } from './link-quality.ts'
 export type { MediaParticipant, RemoteStream } from './media-participants.ts'
 export type { MediaStatistics, ParticipantStatistics } from './media-statistics.ts'
 export type { PictureSize } from './pictures.ts'

@@ -23,18 +23,18 @@ export interface Wanted {
 
 export class Pictures {
   readonly adaptation = new Adaptation()
-  /** Feeds of those who spoke last, the latest first. */
-  speakers: () => readonly string[] = () => []
   /** Of those that the app shows. */
   count = 0
   readonly #max: number
+  readonly #speakers: () => readonly string[]
   readonly #sizes = new Map<string, PictureSize>()
   #wanted: ReadonlyMap<string, Wanted> = new Map()
   #paused: ReadonlySet<string> = new Set()
 
-  /** No more than `max` at once. */
-  constructor(max: number) {
+  /** No more than `max` at once; `speakers` are feeds of those who spoke last, the latest first. */
+  constructor(max: number, speakers: () => readonly string[]) {
     this.#max = max
+    this.#speakers = speakers
   }
 
   resize(feed: string, name: StreamName, size: PictureSize): void {
@@ -51,7 +51,7 @@ export class Pictures {
 
   /** Decides anew, for the pictures that there are. */
   decide(all: readonly Picture[]): void {
-    const speakers = this.speakers()
+    const speakers = this.#speakers()
     const rank = ({ feed, name }: Picture) => {
       const spoke = speakers.indexOf(feed)
       const place = spoke < 0 ? speakers.length : spoke

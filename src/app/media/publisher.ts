@@ -15,39 +15,70 @@ export interface Peer {
   readonly handle: JanusHandle
   readonly connection: RTCPeerConnection
   readonly frames: FrameWorker
+  readonly close: () => void
+}
+
+export interface Coding {
+  /** The codec of this device's picture: VP8 unless given. */
+  readonly codec?: VideoCodec
+  /**
+   * Whether the camera goes in two sizes, with VP8, so that each member gets the one that their tile and their line take: from three
+   * people on unless given. The large one then has 400 kbit/s.
+   */
+  readonly simulcast?: boolean
+  /**
+   * False: silence takes fewer bytes, and the size of each encrypted packet tells the gateway and the networks on the way when this
+   * device's user speaks. True unless given.
+   */
+  readonly constantBitrate?: boolean
+}
+
+export interface OwnSample {
+  /** Loudness of the microphone, 0 to 1. */
+  readonly level: number
+  /** As the gateway reports it (RFC 3550, section 6.4): lost packets, or a long way. */
+  readonly isBad: boolean
+  /** How often it has reported. */
+  readonly reports: number
+  /** Then it reports. */
+  readonly isSending: boolean
+  readonly state: RTCPeerConnectionState
 }
 
 export class Publisher {
   readonly #peer: Peer
   readonly #tracks: ReadonlyMap<StreamName, MediaStreamTrack>
   readonly #senders: ReadonlyMap<StreamName, RTCRtpSender>
+  readonly #isConstant: boolean
 
   /** Sends the tracks that are on. The camera can go in two sizes if `simulcast`, with VP8. */
   constructor(
     peer: Peer,
     tracks: ReadonlyMap<StreamName, MediaStreamTrack>,
-    codec: VideoCodec,
-    simulcast: boolean,
+    { codec = 'vp8', simulcast = true, constantBitrate = true }: Coding,
   ) {
     this.#peer = peer
     this.#tracks = tracks
+    this.#isConstant = constantBitrate
     const layers = simulcast && codec === 'vp8' ? layersOf(false) : []
     this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name, codec, layers)]))
   }
 
   async publish(): Promise<void> {
     const { handle, connection } = this.#peer
-    for (const [name, track] of this.#tracks) await this.#senders.get(name)?.replaceTrack(track)
+    for (const name of STREAMS) await this.replace(name)
     await connection.setLocalDescription(await connection.createOffer())
     const { sdp = '' } = connection.localDescription!
     const publish = { request: 'publish', ...this.#descriptions() }
     const { jsep } = await handle.message(publish, { type: 'offer', sdp: withoutLoudness(sdp), e2ee: true })
-    if (jsep !== undefined) await connection.setRemoteDescription(jsep)
+    if (jsep === undefined) return
+    const answer = this.#isConstant ? { ...jsep, sdp: withConstantBitrate(jsep.sdp ?? '') } : jsep
+    await connection.setRemoteDescription(answer)
   }
 
-  /** Sends this track instead, or nothing. */
-  async replace(name: StreamName, track: MediaStreamTrack | undefined): Promise<void> {
-    await this.#senders.get(name)?.replaceTrack(track ?? null)
+  /** Sends the track that is there now. Without one, or with one that is not enabled, not a packet is sent. */
+  async replace(name: StreamName): Promise<void> {
+    await this.#senders.get(name)?.replaceTrack(this.#isOn(name) ? this.#tracks.get(name)! : null)
   }
 
   /** Whether the camera goes in two sizes now: nothing is negotiated for it. */
@@ -64,22 +95,28 @@ export class Publisher {
     await this.#peer.handle.message({ request: 'configure', ...this.#descriptions() })
   }
 
-  /** Lays the transform anew on a stream from which no frame has come to the worker. */
-  mend(name: StreamName): void {
+  /** Lays the transform anew on a stream from which no frame has come to the worker. Gives whether frames are to come. */
+  mend(name: StreamName): boolean {
     const sender = this.#senders.get(name)
-    if (sender?.track?.readyState === 'live') this.#attach(name, sender)
+    if (sender?.track?.readyState !== 'live') return false
+    this.#attach(name, sender)
+    return true
   }
 
-  /** Loudness of the microphone, 0 to 1. */
-  async level(): Promise<number> {
-    for (const report of (await this.#senders.get('microphone')!.getStats()).values()) {
-      if (report.type === 'media-source') return report.audioLevel ?? 0
+  async sample(): Promise<OwnSample> {
+    const { connection } = this.#peer
+    const isSending = this.#isOn('microphone') || this.#isOn('camera')
+    const sample = { level: 0, isBad: false, reports: 0, isSending, state: connection.connectionState }
+    for (const report of (await connection.getStats()).values()) {
+      if (report.audioLevel !== undefined) sample.level = report.audioLevel
+      if (report.fractionLost > LOST_MAX || report.roundTripTime > ROUND_TRIP_MAX_S) sample.isBad = true
+      sample.reports += report.roundTripTimeMeasurements ?? 0
     }
-    return 0
+    return sample
   }
 
   close(): void {
-    this.#peer.connection.close()
+    this.#peer.close()
   }
 
   #addSender(name: StreamName, codec: VideoCodec, layers: RTCRtpEncodingParameters[]): RTCRtpSender {
@@ -97,11 +134,14 @@ export class Publisher {
     this.#peer.frames.attach(sender, { direction: 'send', track: sendingTrack(name) })
   }
 
+  #isOn(name: StreamName): boolean {
+    return this.#tracks.get(name)?.enabled === true
+  }
+
   #descriptions() {
-    const isOn = (name: StreamName) => this.#tracks.get(name)?.enabled === true
     const descriptions = STREAMS.map((name, mid) => ({
       mid: String(mid),
-      description: isOn(name) ? name : `${name} off`,
+      description: this.#isOn(name) ? name : `${name} off`,
     }))
     return { descriptions }
   }
@@ -116,7 +156,12 @@ export function openPeer(
   const connection = new RTCPeerConnection(configuration)
   connection.onicecandidate = ({ candidate }) => handle.trickle(candidate)
   connection.onconnectionstatechange = () => onState(connection.connectionState)
-  return { handle, connection, frames }
+  const close = () => {
+    connection.close()
+    // No event comes of it, and nobody waits for another state any more.
+    onState('closed')
+  }
+  return { handle, connection, frames, close }
 }
 
 /** Undefined for a description that this SDK does not make. */
@@ -136,6 +181,17 @@ export function sendingTrack(name: StreamName): string {
 /** How loud this device is, second by second, would reach the gateway in the clear (RFC 6464). */
 function withoutLoudness(sdp: Jsep['sdp'] & string): string {
   return sdp.replaceAll(/^a=extmap:.*ssrc-audio-level.*\r\n/gm, '')
+}
+
+/**
+ * Has this device's encoder make packets of one size, in speech and in silence (RFC 7587, section 6.1): the receiver asks for it,
+ * which is the gateway's answer.
+ */
+export function withConstantBitrate(sdp: string): string {
+  const [rtpmap = '', type] = /^a=rtpmap:(\d+) opus.*/im.exec(sdp) ?? []
+  const [format] = new RegExp(`^a=fmtp:${type} .*`, 'm').exec(sdp) ?? []
+  if (format !== undefined) return sdp.replace(format, `${format.replace('usedtx=1', 'usedtx=0')};cbr=1`)
+  return sdp.replace(rtpmap, rtpmap && `${rtpmap}\r\na=fmtp:${type} cbr=1`)
 }
 
 function codecsFor(codec: VideoCodec) {
@@ -161,3 +217,5 @@ function layersOf(hasSmall: boolean): (RTCRtpEncodingParameters & { readonly sca
 }
 
 export const STREAMS = ['microphone', 'camera', 'screen'] as const
+const LOST_MAX = 0.05
+const ROUND_TRIP_MAX_S = 0.8

@@ -2,26 +2,26 @@
 
 import type { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession } from './janus-session.ts'
-import { LinkMeter } from './link-samples.ts'
+import { LinkMeter, type TrackSample } from './link-samples.ts'
 import type { Pictures } from './pictures.ts'
-import { openPeer, Publisher, type StreamName, sendingTrack, type VideoCodec } from './publisher.ts'
+import {
+  type Coding,
+  type OwnSample,
+  openPeer,
+  Publisher,
+  type StreamName,
+  sendingTrack,
+} from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
-export interface GatewayMediaOptions {
+export interface GatewayMediaOptions extends Coding {
   readonly callId: string
-  /** The codec of this device's picture: VP8 unless given. */
-  readonly codec?: VideoCodec
-  /**
-   * Whether the camera goes in two sizes, with VP8, so that each member gets the one that their tile and their line take: from three
-   * people on unless given. The large one then has 400 kbit/s.
-   */
-  readonly simulcast?: boolean
   /** Pictures that come at once, at most: nine unless given. */
   readonly picturesMax?: number
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
-  /** Makes the worker, where the app's packer does not find `worker.js` beside this module. */
+  /** Makes the worker of `@callsign/sdk/app/media-worker`, where the page's policy (CSP) allows none of a Blob URL. */
   readonly newWorker?: () => Worker
 }
 
@@ -51,6 +51,12 @@ export interface StayHost {
   readonly onLost: (error?: unknown) => void
 }
 
+interface Look {
+  readonly received: ReadonlyMap<string, TrackSample>
+  readonly own: OwnSample
+  readonly link: ReturnType<LinkMeter['take']>
+}
+
 export class RoomStay {
   readonly session: JanusSession
   readonly publisher: Publisher
@@ -61,7 +67,7 @@ export class RoomStay {
   readonly #own: JanusHandle
   readonly #ownId: number | string | undefined
   readonly #meter = new LinkMeter()
-  #isSampling = false
+  #isMeasuring = false
   #isLooking = false
   #isOver = false
   /** Packets and frames by track, at the last look for lost transforms. */
@@ -84,13 +90,7 @@ export class RoomStay {
 
   /** Joins the room; publishes and receives nothing yet. The session ends with the signal. */
   static async open(host: StayHost, signal: AbortSignal): Promise<RoomStay> {
-    const {
-      callId,
-      codec = 'vp8',
-      simulcast = false,
-      iceServers = [],
-      iceTransportPolicy = 'all',
-    } = host.options
+    const { callId, iceServers = [], iceTransportPolicy = 'all' } = host.options
     const servers = typeof iceServers === 'function' ? await iceServers() : iceServers
     signal.throwIfAborted()
     const configuration: RTCConfiguration = {
@@ -119,7 +119,7 @@ export class RoomStay {
         onTracks: host.onTracks,
         onError: host.onLost,
       })
-      const publisher = new Publisher(openOn(own), host.tracks, codec, simulcast)
+      const publisher = new Publisher(openOn(own), host.tracks, host.options)
       return new RoomStay(host, session, own, data.id, { publisher, subscriber })
     } catch (error) {
       session.destroy()
@@ -149,8 +149,7 @@ export class RoomStay {
     if (this.#isOver) return
     for (const name of tracks.keys()) {
       if (counts.get(sendingTrack(name))?.frames !== 0) continue
-      this.mended++
-      this.publisher.mend(name)
+      if (this.publisher.mend(name)) this.mended++
     }
     const moving = new Set<string>()
     for (const [track, { packets }] of received) {
@@ -165,15 +164,19 @@ export class RoomStay {
     this.subscriber.askAgain(moving)
   }
 
-  /** Undefined while one is being taken, which takes long on a busy device. */
-  async sample(): Promise<ReturnType<LinkMeter['take']> | undefined> {
-    if (this.#isSampling) return undefined
-    this.#isSampling = true
-    const received = await this.subscriber.received()
-    const counts = await this.#host.frames.counts()
-    this.#isSampling = false
-    if (this.#isOver) return undefined
-    return this.#meter.take(received, track => counts.get(track)?.delay.ms ?? 0, performance.now())
+  /** What has come, and how it goes. Undefined while a look is under way, which takes long on a busy device. */
+  async look(): Promise<Look | undefined> {
+    if (this.#isMeasuring) return undefined
+    this.#isMeasuring = true
+    const [received, own, counts] = await Promise.all([
+      this.subscriber.received(),
+      this.publisher.sample(),
+      this.#host.frames.counts(),
+    ]).finally(() => {
+      this.#isMeasuring = false
+    })
+    const link = this.#meter.take(received, track => counts.get(track)?.delay.ms ?? 0, performance.now())
+    return { received, own, link }
   }
 
   close(): void {

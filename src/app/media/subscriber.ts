@@ -146,7 +146,7 @@ export class Subscriber {
   }
 
   close(): void {
-    this.#peer.connection.close()
+    this.#peer.close()
   }
 
   async #update(): Promise<void> {

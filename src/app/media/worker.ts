@@ -24,7 +24,11 @@ export type WorkerRequest =
   | { readonly kind: 'counts' }
 
 export type WorkerReport =
+  /** It has the call. */
+  | { readonly kind: 'ready' }
   | { readonly kind: 'counts'; readonly tracks: ReadonlyMap<string, TrackCounts> }
+  /** Frames of the track come with the key of a newer epoch. */
+  | { readonly kind: 'epoch'; readonly track: string; readonly epoch: number }
   /** Many frames in a row were not opened; then one was, or the track has another sender. */
   | { readonly kind: 'undecryptable'; readonly track: string; readonly reason: FrameFailure }
   | { readonly kind: 'decryptable'; readonly track: string }
@@ -47,6 +51,10 @@ interface Track {
   readonly failed: Partial<Record<FrameFailure | 'not-sealed', number>>
   failedInRow: number
   readonly delay: WayDelay
+  /** When the first one in the row failed. */
+  failingSinceMs: number
+  /** The newest of the frames that were opened. */
+  epoch: number
 }
 
 interface EncodedFrame {
@@ -81,7 +89,7 @@ scope.onmessage = ({ data: request }) => {
   switch (request.kind) {
     case 'call':
       cryptor = new FrameCryptor(request.callId)
-      return
+      return scope.postMessage({ kind: 'ready' })
     case 'set-key':
       cryptor?.setKey(request.epoch, request.key)
       // Else the picture stays frozen until the browser asks, after three seconds.
@@ -94,15 +102,7 @@ scope.onmessage = ({ data: request }) => {
       return
     case 'track':
       tellDecryptable(request.track)
-      tracks.set(request.track, {
-        format: request.format,
-        frames: 0,
-        passed: 0,
-        failed: {},
-        failedInRow: 0,
-        delay: new WayDelay(),
-      })
-      return
+      return void tracks.set(request.track, newTrack(request.format))
     case 'counts':
       scope.postMessage({ kind: 'counts', tracks })
   }
@@ -120,7 +120,7 @@ scope.onrtctransform = ({ transformer }) => {
     if (counted === undefined) return
     counted.frames++
     const { rtpTimestamp = 0 } = frame.getMetadata()
-    counted.delay.note(rtpTimestamp / (counted.format === 'opus' ? 48 : 90), performance.now())
+    counted.delay.note(rtpTimestamp / (counted.format === 'opus' ? 48 : 90), Date.now())
     const passed = await pass(track, counted, new Uint8Array(frame.data))
     if (passed === undefined) return
     counted.passed++
@@ -134,6 +134,11 @@ scope.onrtctransform = ({ transformer }) => {
     .catch(() => {})
 }
 
+function newTrack(format: FrameFormat): Track {
+  const delay = new WayDelay()
+  return { format, frames: 0, passed: 0, failed: {}, failedInRow: 0, failingSinceMs: 0, epoch: 0, delay }
+}
+
 async function seal(_: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {
   const sealed = await cryptor?.seal(track.format, frame).catch(() => undefined)
   if (sealed === undefined) track.failed['not-sealed'] = (track.failed['not-sealed'] ?? 0) + 1
@@ -145,15 +150,22 @@ async function open(name: string, track: Track, frame: Bytes): Promise<Bytes | u
   if (opened?.kind === 'opened') {
     tellDecryptable(name)
     track.failedInRow = 0
+    if (opened.epoch > track.epoch) {
+      track.epoch = opened.epoch
+      scope.postMessage({ kind: 'epoch', track: name, epoch: opened.epoch })
+    }
     if (opened.fillsEpoch) scope.postMessage({ kind: 'epoch-full', epoch: opened.epoch })
     return opened.frame
   }
   const reason = opened?.reason ?? 'no-key'
   track.failed[reason] = (track.failed[reason] ?? 0) + 1
-  track.failedInRow++
+  const nowMs = performance.now()
+  if (track.failedInRow++ === 0) track.failingSinceMs = nowMs
+  // While the members change to a new key, theirs or this device's may be under way.
+  const isDue = reason !== 'no-key' || nowMs - track.failingSinceMs >= CHANGING_MS
   // Its sender may have gone while the frame was opened.
   const isCurrent = tracks.get(name) === track
-  if (isCurrent && track.failedInRow >= FAILED_IN_ROW && !undecryptable.has(name)) {
+  if (isCurrent && isDue && track.failedInRow >= FAILED_IN_ROW && !undecryptable.has(name)) {
     undecryptable.add(name)
     scope.postMessage({ kind: 'undecryptable', track: name, reason })
   }
@@ -175,3 +187,5 @@ function askForKeyFrames(direction: TransformOptions['direction']): void {
 }
 
 const FAILED_IN_ROW = 10
+/** A little longer than members take until all send with a new key. */
+const CHANGING_MS = 6_000

@@ -142,7 +142,7 @@ export class Server {
       return this.#outcomeOf(answer, await textOf(answer), form)
     } catch (cause) {
       if (cause instanceof CallsignError) return failure(cause)
-      return failure(new CallsignError('NO_ANSWER', 'The server does not answer.', { cause }))
+      return failure(new CallsignError('NO_ANSWER', unanswered(this.url), { cause }))
     } finally {
       clearTimeout(timer)
     }
@@ -174,6 +174,14 @@ async function textOf(answer: Response): Promise<string> {
     throw answerInvalid(answer.status)
   }
   return text + decoder.decode()
+}
+
+/** A browser does not tell a page why it may not read an answer. */
+function unanswered(url: string): string {
+  const { origin } = globalThis.location ?? {}
+  const isOther = origin !== undefined && !`${url}/`.startsWith(`${origin}/`)
+  const setting = ` Or CALLSIGN_CORS_ORIGINS, a setting of the server, lacks ${origin}, where this page is from.`
+  return `The server does not answer.${isOther ? setting : ''}`
 }
 
 function answerInvalid(status: number): CallsignError {

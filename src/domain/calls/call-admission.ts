@@ -12,7 +12,7 @@ import {
   participantOf,
   withParticipant,
 } from './call.ts'
-import type { CallChange } from './call-command.ts'
+import type { CallChange, CallOccurrence } from './call-command.ts'
 import { mediaReadyNotice } from './call-effect.ts'
 import type { DeviceEffect } from './call-notice.ts'
 import { keyMapName } from './key-map.ts'
@@ -20,14 +20,15 @@ import { memberNames } from './key-members.ts'
 
 /** `answered` are devices that read it in a reply, and need no message. All the rest get new tokens before theirs end. */
 export function withAdmitted(
-  call: Call,
-  admitted: readonly CallDeviceRef[],
-  answered: readonly CallDeviceRef[],
-  nowMs: number,
+  before: Call,
+  { gateway, devices, answered, nowMs }: Extract<CallOccurrence, { kind: 'media-admitted' }>,
 ): CallChange {
+  if (isOver(before)) return { kind: 'changed', call: before }
+  // Who was let in at another gateway has to hear of this one.
+  const call = before.gateway === gateway ? before : { ...withoutRoom(before).call, gateway }
   let next = call
   const told: DeviceEffect[] = []
-  for (const device of isOver(call) ? [] : admitted) {
+  for (const device of devices) {
     const attendance = joinedOn(next, device)?.attendance
     const { admittedAtMs = Number.NEGATIVE_INFINITY } = attendance ?? {}
     if (attendance === undefined || nowMs < admittedAtMs + RENEWED_MS) continue
@@ -67,9 +68,9 @@ export function withOtherRoom(call: Call, roomId: number): Call {
   return call.isRoomNamed || !allFollow || !wasEntered ? call : withoutRoom({ ...call, roomId }).call
 }
 
-/** The room is gone; it is made again. */
+/** The room is gone; it is made again, at another gateway perhaps. */
 export function withoutRoom(call: Call): CallChange {
-  let next = call
+  let next: Call = call.gateway === undefined ? call : { ...call, gateway: undefined }
   for (const { userId } of joinedDevices(call)) {
     const attendance = participantOf(next, userId)?.attendance
     if (attendance === undefined) continue

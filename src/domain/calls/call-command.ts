@@ -123,6 +123,7 @@ export type CallOccurrence =
   | {
       readonly kind: 'media-admitted'
       readonly nowMs: number
+      readonly gateway: string
       readonly devices: readonly CallDeviceRef[]
       readonly answered: readonly CallDeviceRef[]
     }

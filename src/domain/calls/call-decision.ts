@@ -127,7 +127,7 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
     case 'account-suspended':
       return { kind: 'changed', call: withoutSuspended(call, command.userId, command.nowMs) }
     case 'media-admitted':
-      return withAdmitted(call, command.devices, command.answered, command.nowMs)
+      return withAdmitted(call, command)
     case 'media-feeds':
       return withFeeds(call, command.device, command.feedIds)
     case 'media-lost':

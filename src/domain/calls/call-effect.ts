@@ -284,10 +284,10 @@ function overNotice(
 /** To the device that the entry is for. */
 export function mediaReadyNotice(
   { callId, version }: Call,
-  { roomId, device }: RoomEntry,
+  { roomId, gateway, device }: RoomEntry,
   nowMs: number,
 ): DeviceEffect {
-  const notice = { kind: 'media_ready' as const, callId, version, roomId }
+  const notice = { kind: 'media_ready' as const, callId, version, roomId, gateway }
   return { kind: 'device', ...device, notice, expiresAtMs: nowMs + READY_MS, replaces: undefined }
 }
 

@@ -85,6 +85,7 @@ export function startedCall(command: StartCommand, facts: CallFacts, actor: Call
     keyEpoch: 1,
     roomId: roomId ?? facts.freeRoomId,
     isRoomNamed: roomId !== undefined,
+    gateway: undefined,
     status: 'ringing',
     participants: [initiator, ...invited],
     rejoinAsks: [],

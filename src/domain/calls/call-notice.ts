@@ -119,6 +119,7 @@ export interface MediaReadyNotice {
   readonly callId: CallId
   readonly version: number
   readonly roomId: number
+  readonly gateway: string | undefined
 }
 
 export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice

@@ -58,6 +58,8 @@ export interface Call {
   readonly roomId: number
   /** Whether the start named the room, which the call then keeps. */
   readonly isRoomNamed: boolean
+  /** The media gateway that has the room, by its name in the settings; undefined while none lets a device in. */
+  readonly gateway: string | undefined
   readonly status: CallStatus
   readonly isVideo: boolean
   readonly initiatorId: UserId
@@ -213,7 +215,10 @@ export interface CallDeviceRef {
 
 /** A device's entry to the call's room at the media gateway. Its tokens follow from these members and the time. */
 export interface RoomEntry {
+  readonly callId: CallId
   readonly roomId: number
+  /** Undefined while no gateway lets devices in. */
+  readonly gateway: string | undefined
   readonly device: CallDeviceRef
 }
 
@@ -271,8 +276,8 @@ export function joinedDevices(call: Call): CallDeviceRef[] {
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
 }
 
-export function entryOf({ roomId }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
-  return { roomId, device: { userId, deviceId } }
+export function entryOf({ callId, roomId, gateway }: Call, { userId, deviceId }: CallDeviceRef): RoomEntry {
+  return { callId, roomId, gateway, device: { userId, deviceId } }
 }
 
 /** The participant, unless they are not to know of the call. */

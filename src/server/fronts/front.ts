@@ -166,6 +166,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     frontKind(
       () => metrics.text(),
       files => http.renewCertificate(files),
+      settings => context.media.replace(settings),
       sockets => signalling.move(shuffle([...connections], world.random).slice(0, sockets)),
       () => void front.stop().catch(fatal),
     ),
@@ -176,7 +177,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
 
 /** The parts that both its API and its signalling use. */
 function sharedParts(
-  { config, world, metrics, onFault }: Process,
+  { config, world, metrics, media, onFault }: Process,
   { store, log }: Following,
   writer: RemoteWriter,
   { addresses }: Welcome,
@@ -210,7 +211,7 @@ function sharedParts(
     },
     idsAs: application.idsAs,
     language: application.language,
-    admit: admitOf(application),
+    admit: admitOf(media),
     admission: requestRates && new Admission(requestRates, authentication),
     publicUrl: () => config.publicUrl ?? ownUrlOf(config, addresses),
   }

@@ -19,6 +19,7 @@ import {
 } from '../../fronts/messages.ts'
 import { FRONT_STOP_MS } from '../../limits.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
+import type { MediaSettings } from '../../media/media-settings.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import { machineMs, type World } from '../../runtime/clock.ts'
@@ -30,6 +31,7 @@ import type { OwnAddresses } from '../addresses.ts'
 import { binaryChoice } from '../process/own-binaries.ts'
 import type { Process } from '../process/process.ts'
 import { VERSION } from '../process/version.ts'
+import type { Config } from '../settings/config.ts'
 import type { FrontDesks } from './front-desks.ts'
 import { type FrontHandle, FrontProcesses } from './front-processes.ts'
 
@@ -205,6 +207,14 @@ export class Fronts {
     await Promise.all(asked)
   }
 
+  /** Resolves when all fronts make tokens for these gateways. */
+  async renewMedia(settings: MediaSettings): Promise<void> {
+    const asked = Array.from(this.#open, ({ self }) =>
+      self.ask<'renewed'>(reply => ({ kind: 'renew-media', settings, reply }), RENEW_MS_MAX),
+    )
+    await Promise.all(asked)
+  }
+
   /** The figures of each front, in the text form of Prometheus; one that does not answer is left out. */
   async metrics(): Promise<readonly ProcessMetrics[]> {
     const answers = Array.from(this.#open, async ({ name, self }) => {
@@ -224,7 +234,7 @@ export class Fronts {
     const { context, database, head, addresses, routes } = this.#deps
     front.send({
       kind: 'welcome',
-      config: serialize(context.config),
+      config: serialize(presentConfig(context)),
       addresses: addresses.all,
       routes: routes.map(({ handle: _, ...route }) => route),
       lastChange: database.lastChange,
@@ -265,6 +275,11 @@ export class Fronts {
     front.isShedding = shed > 0
     if (front.isShedding) front.shed(shed)
   }
+}
+
+/** A front that starts later has the media gateways as they are then. */
+function presentConfig({ config, media: { settings } }: Process): Config {
+  return { ...config, application: { ...config.application, ...(settings && { media: settings }) } }
 }
 
 function placeOf(writer: WriterAt): WriterPlace | undefined {

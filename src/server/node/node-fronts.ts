@@ -6,6 +6,7 @@
 import { isSamePlace } from '../../fronts/messages.ts'
 import { LogStore } from '../../keyserver/log-store.ts'
 import type { LogHead } from '../../log/checkpoint.ts'
+import type { MediaSettings } from '../../media/media-settings.ts'
 import { observeFronts } from '../../operations/figures.ts'
 import type { ProcessMetrics } from '../../operations/merged-metrics.ts'
 import type { TlsFiles } from '../../transport/http-deps.ts'
@@ -109,6 +110,10 @@ export class NodeFronts {
 
   async renewCertificate(files: TlsFiles): Promise<void> {
     await this.#fronts?.renewCertificate(files)
+  }
+
+  async renewMedia(settings: MediaSettings): Promise<void> {
+    await this.#fronts?.renewMedia(settings)
   }
 
   /** Resolves when all fronts have ended. */

@@ -23,7 +23,7 @@ import type { LedgerState } from '../../store/postgres/writer-row.ts'
 import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
 import { OwnAddresses } from '../addresses.ts'
-import { operatorServer, registrationServer, renewCertificates } from '../listeners.ts'
+import { operatorServer, registrationServer } from '../listeners.ts'
 import { assertMaker, type Keys, makerOf, readKeys } from '../open-log.ts'
 import { chosenPort, openPort, openPorts } from '../process/listening.ts'
 import { actorSystem, type Process } from '../process/process.ts'
@@ -32,6 +32,7 @@ import type { Stops } from '../process/stages.ts'
 import { stopProcess } from '../process/stop-process.ts'
 import { Tenure } from '../process/tenure.ts'
 import { VERSION } from '../process/version.ts'
+import { renewSettings } from '../renewal.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
@@ -172,8 +173,8 @@ export class Node implements RunningServer {
     process.stdout.write(`${JSON.stringify({ event: 'ready', ...this.ready })}\n`)
   }
 
-  renewCertificates(read: () => Config): Promise<void> {
-    return renewCertificates(this.#context, this.#fronts, this.#grpc, read)
+  renew(read: () => Config): Promise<void> {
+    return renewSettings(this.#context, this.#fronts, this.#grpc, read)
   }
 
   stop(reason: string): Promise<void> {

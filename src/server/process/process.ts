@@ -1,6 +1,7 @@
 /** Shared by every part of the process: settings, clocks, figures, the version, and how it ends when it must. */
 
 import { SignalError } from '../../errors.ts'
+import { CurrentMedia } from '../../media/current-media.ts'
 import { DevConsole } from '../../operations/console/console.ts'
 import { observeHost, observeProcess } from '../../operations/host-figures.ts'
 import { LinkRefusalLog } from '../../operations/link-refusal-log.ts'
@@ -28,6 +29,7 @@ export class Process {
   readonly say: (text: string) => void
   readonly world = realWorld()
   readonly metrics = new Metrics()
+  readonly media: CurrentMedia
   /** In development, in the writer. */
   readonly devConsole: DevConsole | undefined
   /** Logs a connection at the nodes' port that is no node's. */
@@ -44,6 +46,7 @@ export class Process {
     { isFront = false }: { readonly isFront?: boolean } = {},
   ) {
     this.config = config
+    this.media = new CurrentMedia(config.application.media)
     this.logger = logger
     this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
@@ -120,7 +123,7 @@ export class Process {
 /** The process as its writing parts use it: a node's may end before it does. */
 export type WritingProcess = Pick<
   Process,
-  'config' | 'logger' | 'world' | 'metrics' | 'onActorFailure' | 'devConsole' | 'fatal' | 'onFault'
+  'config' | 'logger' | 'world' | 'metrics' | 'media' | 'onActorFailure' | 'devConsole' | 'fatal' | 'onFault'
 >
 
 /** The actors of a process. */

@@ -15,8 +15,8 @@ export interface RunningServer {
   readonly ready: Ready
   /** Says that the server is ready. */
   announce(): void
-  /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
-  renewCertificates(read: () => Config): Promise<void>
+  /** Takes certificates and media gateways of the settings as they are now, and nothing else; broken ones are logged and left. */
+  renew(read: () => Config): Promise<void>
   /** Resolves when open requests are answered and everything is closed; a second call resolves with the first. */
   stop(reason: string): Promise<void>
 }

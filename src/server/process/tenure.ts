@@ -11,9 +11,9 @@ export class Tenure {
   readonly context: WritingProcess
   readonly #ends: (() => unknown)[] = []
 
-  constructor({ config, logger, metrics, onActorFailure, devConsole, fatal, onFault }: Process) {
+  constructor({ config, logger, metrics, media, onActorFailure, devConsole, fatal, onFault }: Process) {
     const world = realWorld()
-    this.context = { config, logger, world, metrics, onActorFailure, devConsole, fatal, onFault }
+    this.context = { config, logger, world, metrics, media, onActorFailure, devConsole, fatal, onFault }
     this.onEnd(metrics.beginTenure())
     this.onEnd(() => world.stop())
   }

@@ -14,12 +14,12 @@ import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../..
 import { type AppleOptions, AppleSignIn } from '../../identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from '../../identity/identity-token.ts'
 import { isIssuer } from '../../identity/issuer.ts'
-import type { JanusSettings } from '../../media/janus-settings.ts'
+import type { MediaSettings } from '../../media/media-settings.ts'
 import { BUNDLE_ID_PATTERN } from '../../schema/device.ts'
 import type { IdForm } from '../../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
-import { readJanusSettings } from './janus-settings.ts'
 import { type LoginCheckSetting, readLoginCheck } from './login-check-settings.ts'
+import { readMediaSettings } from './media-settings.ts'
 import { readPasskeySettings } from './passkey-settings.ts'
 import { type RetentionSettings, readRetention } from './retention-settings.ts'
 import { readSmsSettings, type SmsSettings } from './sms-settings.ts'
@@ -52,7 +52,7 @@ export interface ApplicationConfig
   readonly bundleId?: string | undefined
   readonly fcm?: FcmOptions
   readonly turn?: TurnRelay
-  readonly janus?: JanusSettings
+  readonly media?: MediaSettings
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
   /** The side that makes contacts: users, by requests, or the operator's backend. */
@@ -104,7 +104,7 @@ export function readApplicationConfig(reader: EnvironmentReader, isDevelopment: 
     ...readWebPushSettings(reader),
     ...readUserTokenSettings(reader, isDevelopment),
     ...turn(reader),
-    ...readJanusSettings(reader),
+    ...readMediaSettings(reader),
     providers: providers(reader),
     ...apple(reader),
     contactsBy: reader.oneOf('CALLSIGN_CONTACTS', ['users', 'server'], 'users'),

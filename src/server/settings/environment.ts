@@ -83,9 +83,9 @@ export class EnvironmentReader {
     return path === undefined ? undefined : this.#file(name, path)
   }
 
-  /** A PEM file with a private key. */
-  keyFile(name: string): Buffer | undefined {
-    const bytes = this.file(name)
+  /** A file with a private key or other secrets, by default a PEM file. */
+  keyFile(name: string, takes?: string): Buffer | undefined {
+    const bytes = this.file(name, takes)
     if (bytes !== undefined) this.#noteIfOpen(name, this.text(name)!)
     return bytes
   }

@@ -34,6 +34,10 @@ export function isAddressRange(text: string): boolean {
   return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits
 }
 
+export function isWebSocketUrl(text: string): boolean {
+  return URL.canParse(text) && /^wss?:$/.test(new URL(text).protocol)
+}
+
 /** As browsers send it: no path, no default port; also the own schemes of apps that are web pages. */
 export function isOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false

@@ -8,6 +8,8 @@ import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
 import { keyLookups } from '../../keyserver/lookups.ts'
+import type { PoolMember } from '../../media/gateway-pool.ts'
+import type { Metrics } from '../../operations/metrics.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
@@ -64,7 +66,8 @@ export async function startApplication(
   startOutbox(context, system, log.database, application)
   await startWebhooks(context, system, stores)
   startUpkeep(context, application, () => stores.history.applyDays(log.database))
-  observeApplication(context, stores, media)
+  observeApplication(context, stores)
+  observeMedia(context.metrics, media, rooms.index)
   rooms.resume()
   await media?.start(context, rooms.onSeen)
   return {
@@ -81,13 +84,13 @@ export async function startApplication(
 type Live = ReturnType<typeof openLive>
 
 function openLive(
-  { config, world, logger, metrics, devConsole, onFault }: WritingProcess,
+  { config, world, logger, metrics, media: current, devConsole, onFault }: WritingProcess,
   { database, keys }: OpenedLog,
   system: ActorSystem,
   newcomers: Newcomers,
 ) {
   const { nowMs, monotonicMs } = world
-  const { idsAs, language, lifetimes, retention, historyDays, janus } = config.application
+  const { idsAs, language, lifetimes, retention, historyDays } = config.application
   const { rateLimits, isDevelopment } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
@@ -102,13 +105,19 @@ function openLive(
     webhookBounds: { ...WEBHOOK_BOUNDS, waitingMax: config.application.webhookWaitingMax },
     onFault: error => onFault(error),
   })
-  const admit = admitOf(config.application)
+  const admit = admitOf(current)
   const shared = {
     ...{ system, stores, rateLimits, idsAs, language, monotonicMs, randomBytes, metrics, devConsole, admit },
   }
   const index = new CallIndex()
-  const media = janus && new Media({ ...shared, settings: janus, secrets: stores.secrets, index, logger })
-  const rooms = new CallRooms({ ...shared, index, mediaRoom: media?.roomOf, presence: liveConnections })
+  const { settings } = current
+  const { secrets } = stores
+  const media = settings && new Media({ ...shared, settings, current, secrets, index, logger })
+  const rooms = new CallRooms({
+    ...{ ...shared, index, presence: liveConnections },
+    mediaRoom: media?.roomOf,
+    gatewayFor: media?.gatewayFor,
+  })
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
   const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
   const admission = requestRates && new Admission(requestRates, authentication)
@@ -130,7 +139,7 @@ function openLive(
 }
 
 function open(
-  { config, world, logger, metrics, devConsole }: WritingProcess,
+  { config, world, logger, metrics, media, devConsole }: WritingProcess,
   { store, keys, published, vrf }: OpenedLog,
   { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
@@ -161,7 +170,7 @@ function open(
     operateRoom: rooms.operate,
     callIndex: rooms.index,
     onRingTaken: rooms.onRingTaken,
-    admit: admitOf(config.application),
+    admit: admitOf(media),
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
@@ -194,7 +203,6 @@ async function repair({ logger }: WritingProcess, { registration, lists }: Appli
 function observeApplication(
   { metrics, logger, world }: WritingProcess,
   { database, guessWatch, inbox }: Stores,
-  media: Media | undefined,
 ): void {
   database.subscribe('code-tried', ({ tried: { asker, isAccepted } }) =>
     metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
@@ -212,12 +220,32 @@ function observeApplication(
     'reason',
     () => inbox.dropped,
   )
-  metrics.gauge(
+}
+
+function observeMedia(metrics: Metrics, media: Media | undefined, index: CallIndex): void {
+  const gauge = (name: string, help: string, figureOf: (member: PoolMember) => number) =>
+    metrics.labelledGauge(name, help, 'gateway', () => {
+      const members = media?.pool.members ?? []
+      return new Map(members.map(member => [member.host.name, figureOf(member)]))
+    })
+  gauge(
     'callsign_media_gateway_up',
-    'Whether the media gateway answered last, or there is none: 1 or 0',
-    () => Number(media?.isUp ?? true),
+    'Whether the media gateway answered last, and takes its secrets: 1 or 0',
+    ({ health }) => Number(health.isUp),
   )
-  metrics.gauge('callsign_media_rooms', 'Rooms that the media gateway had at the last look', () =>
-    media === undefined ? 0 : media.roomCount,
+  gauge(
+    'callsign_media_gateway_draining',
+    'Whether the media gateway keeps its calls and gets no others: 1 or 0',
+    ({ isDraining }) => Number(isDraining),
+  )
+  gauge(
+    'callsign_media_rooms',
+    'Rooms that the media gateway had at the last sweep',
+    ({ host }) => host.roomCount,
+  )
+  gauge(
+    'callsign_media_calls',
+    'Live calls that have their room at the media gateway',
+    ({ host }) => index.gateways().get(host.name) ?? 0,
   )
 }

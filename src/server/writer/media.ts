@@ -1,177 +1,183 @@
-/** The assembly of the media gateway in the writer: its rooms' actors, and the sweep that corrects differences. */
+/** The assembly of the media gateways in the writer: the gateways, and the actors of calls' rooms at them. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { mediaRoomKind } from '../../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
 import type { CallDeviceRef } from '../../domain/calls/call.ts'
 import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
-import type { Secrets } from '../../domain/secrets.ts'
-import { type EventsListener, listenForEvents } from '../../media/events-listener.ts'
-import { GatewayError } from '../../media/gateway.ts'
-import { JanusAdmin } from '../../media/janus-admin.ts'
-import { JanusEvents } from '../../media/janus-events.ts'
-import { JanusGateway } from '../../media/janus-gateway.ts'
+import { messageOf } from '../../errors.ts'
+import type { CurrentMedia } from '../../media/current-media.ts'
+import {
+  type EventLogins,
+  type EventsListener,
+  eventLoginsOf,
+  listenForEvents,
+} from '../../media/events-listener.ts'
+import { GatewayHealth } from '../../media/gateway-health.ts'
+import { callsAt, type GatewayWatch } from '../../media/gateway-host.ts'
+import { GatewayPool, type PoolMember } from '../../media/gateway-pool.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
-import { RoomSweep } from '../../media/room-sweep.ts'
-import { RoomTokens } from '../../media/room-tokens.ts'
-import type { Logger } from '../../operations/log.ts'
-import type { Metrics } from '../../operations/metrics.ts'
+import type { MediaSettings } from '../../media/media-settings.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { CallIndex } from '../../store/calls/call-index.ts'
 import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
+import { JanusHost, type MediaContext, warnUnlessAway } from './janus-host.ts'
 
-export interface MediaDeps {
-  readonly settings: JanusSettings
-  readonly secrets: Pick<Secrets, 'mediaRoom'>
+export interface MediaDeps extends MediaContext {
+  readonly settings: MediaSettings
+  /** Later lists of gateways. */
+  readonly current: Pick<CurrentMedia, 'watch'>
+  readonly index: CallIndex
   readonly system: Pick<ActorSystem, 'define' | 'ref'>
-  readonly index: Pick<CallIndex, 'callInRoom' | 'rooms'>
-  readonly monotonicMs: () => number
-  readonly metrics: Metrics
-  readonly logger: Logger
+}
+
+/** A gateway with what it was made of. */
+interface MadeJanus {
+  readonly settings: JanusSettings
+  readonly host: JanusHost
+  readonly health: GatewayHealth
 }
 
 export class Media {
   /** The actor of a call's room, by decimal id. */
   readonly roomOf: (callId: string) => Ref<MediaRoomMessage>
+  readonly pool: GatewayPool
   readonly #deps: MediaDeps
-  readonly #admin: JanusAdmin
-  readonly #gateway: JanusGateway
-  readonly #events: JanusEvents
-  readonly #sweep: RoomSweep
+  readonly #stopWatching: () => void
+  #janus: ReadonlyMap<string, MadeJanus> = new Map()
+  #logins: EventLogins = new Map()
   #listener: EventsListener | undefined
-  /** Undefined before the first answer. */
-  #isUp: boolean | undefined
 
   constructor(deps: MediaDeps) {
-    const { settings, secrets, system, monotonicMs } = deps
-    const tokens = new RoomTokens(settings)
+    const { settings, current, index, system, monotonicMs, logger } = deps
     this.#deps = deps
-    this.#admin = new JanusAdmin(settings, this.#onRequest)
-    this.#events = new JanusEvents({
-      tokens,
-      monotonicMs,
-      onRestarted: this.#onRestarted,
-      onFeeds: this.#onFeeds,
+    this.pool = new GatewayPool({
+      ...{ index, monotonicMs },
+      onHomeless: (callId, gateway) => this.#roomOf(callId).tellControl({ kind: 'homeless', gateway }),
+      onGivenUp: (gateway, calls) => logger.warn({ event: 'media-gateway-given-up', gateway, calls }),
     })
-    this.#gateway = new JanusGateway({
-      admin: this.#admin,
-      adminKey: settings.adminKey,
-      roomKey: secrets.mediaRoom,
-      tokens,
-      sessionsOf: this.#events.sessionsOf,
-    })
-    this.#sweep = new RoomSweep({
-      admin: this.#admin,
-      gateway: this.#gateway,
-      events: this.#events,
-      hasEvents: () => this.#listener !== undefined,
-      index: deps.index,
-      monotonicMs,
-      onMissing: this.#onMissing,
-      onStranger: () => deps.metrics.mediaStrangers.inc(),
-      onFailed: error => this.#warn('media-sweep-failed', error),
-    })
+    this.#take(settings, { areNewcomers: false })
+    this.#stopWatching = current.watch(next => this.#take(next, { areNewcomers: true }))
     this.roomOf = system.define<MediaRoomMessage>(
       mediaRoomKind({
-        gateway: this.#gateway,
+        choose: (...asked) => this.pool.choose(...asked),
+        gatewayOf: name => this.pool.of(name)?.host.gateway,
         callRoom: callId => system.ref<CallRoomMessage>('call-room', callId),
         monotonicMs,
-        onFailed: (callId, step, error) =>
-          this.#warn('media-step-failed', error, { callId: String(callId), step }),
+        onFailed: ({ callId, gateway, step, error }) =>
+          warnUnlessAway(logger, 'media-step-failed', error, { gateway, callId: String(callId), step }),
       }),
     )
   }
 
-  /** Takes the gateway's events, sweeps now and each minute, and reports which devices the gateway has. */
+  /** The gateway that a call without one gets. */
+  readonly gatewayFor = (callId: CallId): string | undefined => this.pool.choose(callId, undefined, undefined)
+
+  /** Takes the gateways' events, sweeps now and each minute, and reports which devices the gateways have. */
   async start(
     context: Pick<Process, 'world' | 'onFault'>,
     onSeen: (userId: UserId, deviceId: DeviceId) => void,
   ): Promise<void> {
     await this.#listen()
-    this.#sweep.run().catch(context.onFault)
-    forEver(context, SWEEP_MS, () => this.#sweep.run())
+    const sweep = () => this.pool.sweep()
+    sweep().catch(context.onFault)
+    forEver(context, SWEEP_MS, sweep)
+    context.world.every(TICK_MS, () => this.pool.tick())
     context.world.every(SEEN_MS, () => {
-      for (const { userId, deviceId } of this.#events.present()) onSeen(userId, deviceId)
+      for (const { host } of this.pool.members)
+        for (const { userId, deviceId } of host.present()) onSeen(userId, deviceId)
     })
+  }
+
+  close(): void {
+    this.#stopWatching()
+    this.#listener?.close()
+  }
+
+  /** Each by its name, in the order of the settings. A gateway that is as it was stays as it is. */
+  #take(settings: MediaSettings, { areNewcomers }: { readonly areNewcomers: boolean }): void {
+    if (settings.kind !== 'janus') return
+    const { gateways } = settings
+    const made = gateways.map(each => {
+      const before = this.#janus.get(each.name)
+      return before && isSame(before.settings, each) ? before : this.#makeJanus(each, areNewcomers)
+    })
+    const { metrics } = this.#deps
+    for (const name of this.#janus.keys())
+      if (gateways.every(each => each.name !== name)) metrics.forgetGateway(name)
+    this.#janus = new Map(made.map(each => [each.host.name, each]))
+    this.#logins = eventLoginsOf(gateways)
+    this.pool.replace(
+      made.map(({ host, health }, at): PoolMember => {
+        const { weight, isDraining } = gateways[at]!
+        return { host, health, weight, isDraining }
+      }),
+    )
+  }
+
+  #makeJanus(settings: JanusSettings, isNewcomer: boolean): MadeJanus {
+    const watch = this.#watchOf(settings.name, isNewcomer)
+    const host = new JanusHost(settings, watch, this.#deps, () => this.#listener !== undefined)
+    return { settings, host, health: watch.health }
+  }
+
+  #watchOf(gateway: string, isNewcomer: boolean): GatewayWatch {
+    const { index, monotonicMs, logger } = this.#deps
+    const onTurned = (isUp: boolean, reason: string) =>
+      isUp
+        ? logger.info({ event: 'media-gateway-back', gateway })
+        : logger.warn({ event: 'media-gateway-lost', gateway, reason })
+    return {
+      health: new GatewayHealth(monotonicMs, onTurned, isNewcomer),
+      calls: callsAt(index, gateway),
+      onMissing: (callId, askedAtMs) =>
+        this.#roomOf(callId).tellControl({ kind: 'missing', gateway, askedAtMs }),
+      onFeeds: (...feeds) => this.#onFeeds(gateway, ...feeds),
+    }
   }
 
   /** Takes events where the settings say so. Calls work without: the sweep finds the same, later. */
   async #listen(): Promise<void> {
     const { settings, metrics, logger } = this.#deps
-    if (settings.events === undefined) return
+    if (settings.kind !== 'janus' || settings.events === undefined) return
     try {
       this.#listener = await listenForEvents(
         settings.events,
-        events => this.#events.take(events),
-        status => metrics.mediaEvents.inc({ status: String(status) }),
+        () => this.#logins,
+        (gateway, events) => this.#janus.get(gateway)?.host.takeEvents(events),
+        (status, gateway = '') => metrics.mediaEvents.inc({ gateway, status: String(status) }),
       )
     } catch (error) {
       const { host, port } = settings.events
-      logger.error({ event: 'media-events-not-taken', host, port, ...reasonOf(error) })
+      const [reason, detail] = ['internal', messageOf(error)]
+      logger.error({ event: 'media-events-not-taken', host, port, reason, detail })
     }
   }
 
-  close(): void {
-    this.#listener?.close()
+  #roomOf(callId: CallId): Ref<MediaRoomMessage> {
+    return this.#deps.system.ref<MediaRoomMessage>('media-room', String(callId))
   }
 
-  /** Whether the gateway answered last. */
-  get isUp(): boolean {
-    return this.#isUp ?? true
-  }
-
-  /** As the last sweep found them. */
-  get roomCount(): number {
-    return this.#sweep.roomCount
-  }
-
-  /** The gateway has begun anew, without a room. */
-  readonly #onRestarted = (): void => {
-    const { index, monotonicMs } = this.#deps
-    const askedAtMs = monotonicMs()
-    for (const { callId } of index.rooms()) this.#onMissing(callId, askedAtMs)
-  }
-
-  readonly #onMissing = (callId: CallId, askedAtMs: number): void => {
-    const room = this.#deps.system.ref<MediaRoomMessage>('media-room', String(callId))
-    room.tellControl({ kind: 'missing', askedAtMs })
-  }
-
-  readonly #onFeeds = (device: CallDeviceRef, roomId: number, feedIds: readonly number[]): void => {
+  /** What another gateway says of the room may be of the time before the call came here. */
+  #onFeeds(gateway: string, device: CallDeviceRef, roomId: number, feedIds: readonly number[]): void {
     const { index, system } = this.#deps
     const callId = index.callInRoom(roomId)
-    if (callId === undefined) return
+    if (callId === undefined || index.gatewayOf(callId) !== gateway) return
     const room = system.ref<CallRoomMessage>('call-room', String(callId))
     room.tellControl({ kind: 'media-feeds', roomId, device, feedIds })
   }
-
-  readonly #onRequest = (outcome: string): void => {
-    const { metrics, logger } = this.#deps
-    metrics.mediaRequests.inc({ outcome })
-    const isUp = !AWAY.has(outcome)
-    if (isUp === this.#isUp) return
-    if (!isUp) logger.warn({ event: 'media-gateway-lost', reason: outcome })
-    else if (this.#isUp === false) logger.info({ event: 'media-gateway-back' })
-    this.#isUp = isUp
-  }
-
-  /** Logs a gateway's outage once, when it begins. */
-  #warn(event: string, error: unknown, members: object = {}): void {
-    if (!isAway(error)) this.#deps.logger.warn({ event, ...members, ...reasonOf(error) })
-  }
 }
 
-function isAway(error: unknown): boolean {
-  return error instanceof GatewayError && AWAY.has(error.failure)
+/** Whether both are one gateway, reached in one way. */
+function isSame(one: JanusSettings, other: JanusSettings): boolean {
+  const { weight: _, isDraining: __, ...connection } = one
+  const { weight: ___, isDraining: ____, ...otherConnection } = other
+  return isDeepStrictEqual(connection, otherConnection)
 }
 
-function reasonOf(error: unknown): { readonly reason: string; readonly detail: string } {
-  if (error instanceof GatewayError) return { reason: error.failure, detail: error.message }
-  return { reason: 'internal', detail: error instanceof Error ? error.message : String(error) }
-}
-
-const AWAY: ReadonlySet<string> = new Set(['timeout', 'network', 'busy'])
 const SWEEP_MS = 60_000
+const TICK_MS = 1_000
 /** A third of the time after which a silent device is lost. */
 const SEEN_MS = 30_000

@@ -16,6 +16,8 @@ interface IndexedCall {
 export class CallIndex implements LiveCalls {
   readonly #calls = new Map<CallId, IndexedCall>()
   readonly #callInRoom = new Map<number, CallId>()
+  /** Calls by the name of their media gateway. */
+  readonly #callsAt = new Map<string, number>()
   /** By user and call: the device that is in it, undefined for a user who is not. */
   readonly #parts = new Map<UserId, Map<CallId, DeviceId | undefined>>()
 
@@ -36,6 +38,7 @@ export class CallIndex implements LiveCalls {
     }
     this.#calls.set(callId, { call, userIds: present.map(({ userId }) => userId) })
     this.#callInRoom.set(roomId, callId)
+    this.#count(call, 1)
   }
 
   all(): readonly Call[] {
@@ -52,6 +55,7 @@ export class CallIndex implements LiveCalls {
     }
     this.#callInRoom.delete(known.call.roomId)
     this.#calls.delete(callId)
+    this.#count(known.call, -1)
   }
 
   /** The live calls that the user has a part in, the one with the latest change last. */
@@ -92,14 +96,39 @@ export class CallIndex implements LiveCalls {
     return undefined
   }
 
-  /** Every live call with its room. */
-  rooms(): { readonly callId: CallId; readonly roomId: number }[] {
-    return Array.from(this.#calls.values(), ({ call: { callId, roomId } }) => ({ callId, roomId }))
+  /** Every live call with its room and the media gateway that has it. */
+  rooms(): Pick<Call, 'callId' | 'roomId' | 'gateway'>[] {
+    return Array.from(this.#calls.values(), ({ call: { callId, roomId, gateway } }) => ({
+      callId,
+      roomId,
+      gateway,
+    }))
+  }
+
+  isLive(callId: CallId): boolean {
+    return this.#calls.has(callId)
+  }
+
+  /** Undefined also for a call that is not live. */
+  gatewayOf(callId: CallId): string | undefined {
+    return this.#calls.get(callId)?.call.gateway
+  }
+
+  /** How many live calls each media gateway has; one without calls is left out. */
+  gateways(): ReadonlyMap<string, number> {
+    return this.#callsAt
   }
 
   /** The live call whose room it is. */
   callInRoom(roomId: number): CallId | undefined {
     return this.#callInRoom.get(roomId)
+  }
+
+  #count({ gateway }: Call, change: number): void {
+    if (gateway === undefined) return
+    const calls = (this.#callsAt.get(gateway) ?? 0) + change
+    if (calls === 0) this.#callsAt.delete(gateway)
+    else this.#callsAt.set(gateway, calls)
   }
 
   #partsOf(userId: UserId): Map<CallId, DeviceId | undefined> {

@@ -61,7 +61,9 @@ async function startCall(t: Test): Promise<StartedCall> {
     start: await ask({ ...rooms.startRequest(ann.phone, callees, callId), keyMembers }),
     async admit(...devices) {
       const { roomId } = rooms.index.callsBetween(ann.userId, ann.userId)[0]!
-      rooms.room(callId).tellControl({ kind: 'media-admitted', roomId, devices } satisfies CallRoomMessage)
+      rooms
+        .room(callId)
+        .tellControl({ kind: 'media-admitted', gateway: 'janus', roomId, devices } satisfies CallRoomMessage)
       await quiet()
     },
     async pass(ms) {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { mediaRoomKind } from '../../../actors/calls/media-room.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
 import type { RoomEntry } from '../../../src/domain/calls/call.ts'
-import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import {
   GatewayError,
   type GatewayFailure,
@@ -14,12 +14,13 @@ import {
 import { kindOf, makeStage } from '../../support/actors.ts'
 import { Deferred } from '../../support/deferred.ts'
 
+const CALL = 9n as CallId
 const ROOM_ID = 4711
 
 /** The first device of a user. */
 function entryOf(user: number, roomId = ROOM_ID): RoomEntry {
   const device = { userId: BigInt(user) as UserId, deviceId: BigInt(user * 100) as DeviceId }
-  return { roomId, device }
+  return { callId: CALL, roomId, gateway: 'janus', device }
 }
 
 function usersOf(devices: readonly RoomEntry['device'][]): string {
@@ -57,10 +58,11 @@ function openRoom() {
   const failed: string[] = []
   const rooms = system.define(
     mediaRoomKind({
-      gateway,
+      choose: () => 'janus',
+      gatewayOf: () => gateway,
       callRoom,
       monotonicMs: () => world.monotonicMs(),
-      onFailed: (callId, kind) => failed.push(`${callId} ${kind}`),
+      onFailed: ({ callId, step }) => void failed.push(`${callId} ${step}`),
     }),
   )
   const tell = (message: MediaRoomMessage) => {
@@ -70,10 +72,22 @@ function openRoom() {
   return {
     ...{ world, system, failures, steps, told, failed, tell },
     wants: (...users: readonly number[]) =>
-      tell({ kind: 'wanted', roomId: ROOM_ID, entries: users.map(entryOf), isOver: false }),
+      tell({
+        kind: 'wanted',
+        roomId: ROOM_ID,
+        gateway: undefined,
+        entries: users.map(entryOf),
+        isOver: false,
+      }),
     wantsRoom: (roomId: number, ...users: readonly number[]) =>
-      tell({ kind: 'wanted', roomId, entries: users.map(user => entryOf(user, roomId)), isOver: false }),
-    ends: () => tell({ kind: 'wanted', roomId: ROOM_ID, entries: [], isOver: true }),
+      tell({
+        kind: 'wanted',
+        roomId,
+        gateway: undefined,
+        entries: users.map(user => entryOf(user, roomId)),
+        isOver: false,
+      }),
+    ends: () => tell({ kind: 'wanted', roomId: ROOM_ID, gateway: 'janus', entries: [], isOver: true }),
     /** The step under way is done. */
     done() {
       underWay!.resolve()
@@ -213,16 +227,16 @@ t.test('a look that began before the room was open says nothing of it', async t 
   done()
   takeSteps()
   takeTold()
-  tell({ kind: 'missing', askedAtMs })
+  tell({ kind: 'missing', gateway: 'janus', askedAtMs })
   t.same([takeSteps(), takeTold()], [[], []])
   world.advance(1_000)
-  tell({ kind: 'missing', askedAtMs: world.monotonicMs() })
+  tell({ kind: 'missing', gateway: 'janus', askedAtMs: world.monotonicMs() })
   t.same([takeSteps(), takeTold()], [['open 1'], ['media-lost']])
 })
 
 t.test('without knowing the call it asks, and does nothing', async t => {
   const { tell, takeSteps, takeTold } = openRoom()
-  tell({ kind: 'missing', askedAtMs: 1 })
+  tell({ kind: 'missing', gateway: 'janus', askedAtMs: 1 })
   t.same([takeSteps(), takeTold()], [[], ['tell-media']])
 })
 
@@ -275,7 +289,7 @@ t.test('the end closes the room before, too', async t => {
   wantsRoom(8, 1, 2)
   done()
   takeSteps()
-  tell({ kind: 'wanted', roomId: 8, entries: [], isOver: true })
+  tell({ kind: 'wanted', roomId: 8, gateway: undefined, entries: [], isOver: true })
   t.same(takeSteps(), ['close'])
   done()
   t.same(takeSteps(), ['close in 8'])
@@ -291,7 +305,7 @@ t.test('a look for the next room, which is not open yet, says nothing of the one
   takeTold()
   wantsRoom(8, 1)
   world.advance(1_000)
-  tell({ kind: 'missing', askedAtMs: world.monotonicMs() })
+  tell({ kind: 'missing', gateway: 'janus', askedAtMs: world.monotonicMs() })
   done()
   t.same(takeSteps(), ['remove 2', 'open 1 in 8'])
   t.notOk(takeTold().includes('media-lost'))

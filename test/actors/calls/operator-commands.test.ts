@@ -82,7 +82,7 @@ t.test('the time line of a call, from its start to its end', async t => {
   await rooms.ask(callId, { kind: 'decline', by: cid.phone })
   const { roomId } = rooms.call(callId)!
   const { userId, deviceId } = ann.phone
-  room.tell({ kind: 'media-admitted', roomId, devices: [{ userId, deviceId }] })
+  room.tell({ kind: 'media-admitted', gateway: 'janus', roomId, devices: [{ userId, deviceId }] })
   room.tell({ kind: 'media-lost' })
   await rooms.rest()
   await rooms.ask(callId, { kind: 'remove', by: ann.phone, userId: cid.userId })

@@ -470,7 +470,7 @@ t.test('calls', async () => {
   const room = whole.rooms.of(callId)
   const devices = [{ userId: ann.userId, deviceId: ann.deviceId }]
   const { roomId } = await ask('getCall', { token: ann.token, params: [callId] })
-  await changesOf(() => room.tellControl({ kind: 'media-admitted', roomId, devices }))
+  await changesOf(() => room.tellControl({ kind: 'media-admitted', gateway: 'janus', roomId, devices }))
   await changesOf(() => room.tellControl({ kind: 'media-feeds', roomId, device: devices[0]!, feedIds: [77] }))
   await changesOf(() => room.tellControl({ kind: 'media-lost' }))
   world.tick(70_000)

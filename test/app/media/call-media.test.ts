@@ -128,6 +128,19 @@ t.test('another room of the record is joined, once its tokens are here', async t
   t.equal(UnansweredSocket.opened - opened, 1)
 })
 
+t.test('a call by LiveKit is refused, with the name of the module for it', async t => {
+  const { call, media } = open(t)
+  const errors: unknown[] = []
+  media.on('error', error => errors.push(error))
+  call.roomId = 2
+  call.media = { kind: 'livekit', state: 'ready', url: 'ws://127.0.0.1:9', token: 'a', keySize: 256 }
+  for (const _ of ['once', 'not twice']) call.has(1, 1)
+  t.match(errors, [{ code: 'MEDIA_UNSUPPORTED', message: /@callsign\/sdk\/app\/livekit/ }])
+  t.equal(errors.length, 1)
+  t.equal(media.state, 'closed')
+  t.throws(() => joinMedia(call), { code: 'MEDIA_UNSUPPORTED', message: /joinLiveKit/ })
+})
+
 t.test('once the call has ended its media is closed for good', async t => {
   const { call, media } = open(t)
   call.is('ended')

@@ -5,7 +5,7 @@
 
 import { chromium } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { SWITCHES, skipWithoutChromium } from '../../support/browser.ts'
+import { pagesOf, SWITCHES, skipWithoutChromium } from '../../support/browser.ts'
 import { skipWithoutJanus } from '../../support/janus.ts'
 import { MediaTab, openMediaHouse, openRoom } from '../../support/media-tabs.ts'
 import { openNarrowLine, skipWithoutNamespaces } from '../../support/narrow-network.ts'
@@ -44,9 +44,8 @@ function since(before: Look, now: Look): { readonly seconds: number; readonly sh
 }
 
 async function openCall(t: Test) {
-  const folder = t.testdir({ line: {}, janus: {} })
-  const line = openNarrowLine(t, `${folder}/line`)
-  const house = await openMediaHouse(t, `${folder}/janus`, { address: line.address })
+  const line = openNarrowLine(t)
+  const house = await openMediaHouse(t, '0.0.0.0')
   await line.forward(house.url)
   const browser = await chromium.launch({ executablePath: line.chromium, args: SWITCHES })
   t.teardown(() => browser.close())
@@ -55,9 +54,10 @@ async function openCall(t: Test) {
   const bob = await openSender('2')
   // One of three speaks at a time.
   await bob.evaluate(`media.send('microphone', undefined)`)
-  const cat = await MediaTab.open(house, { browser, fps: 1 })
+  const cat = await MediaTab.open(house, { fps: 1 }, pagesOf(browser))
   await cat.evaluate(`{ ${LOOKS} }`)
-  await cat.join(await room.admit('3'))
+  const admission = await room.admit('3')
+  await cat.join({ ...admission, url: admission.url.replace('127.0.0.1', line.address) })
   return { line, cat }
 
   async function openSender(user: string): Promise<MediaTab> {

@@ -30,19 +30,20 @@ function fill(pictures: Pictures, samples: number): void {
 }
 
 t.test('no more than so many come at once: who spoke last, then screens, then the others', async t => {
-  const pictures = new Pictures(3)
+  let speakers: string[] = []
+  const pictures = new Pictures(3, () => speakers)
   const all = ['1', '2', '3', '4', '5'].map(feed => camera(feed))
   pictures.decide(all)
   t.same(coming(pictures, all), ['1 camera', '2 camera', '3 camera'])
   t.ok(pictures.isPaused('4', 'camera'))
-  pictures.speakers = () => ['5', '4']
+  speakers = ['5', '4']
   const withScreen = [...all, screen('2')]
   pictures.decide(withScreen)
   t.same(coming(pictures, withScreen), ['4 camera', '5 camera', '2 screen'])
 })
 
 t.test('what the app does not show is not asked for, and takes no place', async t => {
-  const pictures = new Pictures(2)
+  const pictures = new Pictures(2, () => [])
   const all = [camera('1'), camera('2', false), camera('3'), camera('4')]
   pictures.resize('1', 'camera', 'none')
   pictures.resize('3', 'camera', 'small')
@@ -56,9 +57,8 @@ t.test('what the app does not show is not asked for, and takes no place', async 
 })
 
 t.test('a line that carries sound alone gets no picture, whoever speaks', async t => {
-  const pictures = new Pictures(9)
+  const pictures = new Pictures(9, () => ['2'])
   const all = [camera('1'), camera('2')]
-  pictures.speakers = () => ['2']
   pictures.decide(all)
   fill(pictures, 2)
   pictures.decide(all)

@@ -19,6 +19,10 @@ const tell = (data: WorkerRequest) => scope.onmessage({ data })
 const startTrack = () => tell({ kind: 'track', track: 'receive 0', format: 'opus' })
 const getMetadata = () => ({ rtpTimestamp: 0 })
 const NO_FRAME = { data: new ArrayBuffer(40), getMetadata }
+/** From one look at the clock to the next: one for each frame that fails. */
+let stepMs = 1_000
+let nowMs = 0
+t.intercept(performance, 'now', { value: () => (nowMs += stepMs) })
 const UNDECRYPTABLE = { kind: 'undecryptable', track: 'receive 0', reason: 'no-key' }
 const DECRYPTABLE = { kind: 'decryptable', track: 'receive 0' }
 
@@ -61,14 +65,33 @@ t.test('a frame of a sender who is gone says nothing of the next one’s', async
   t.same(reports, [])
 })
 
-t.test('the first frame that opens ends it', async t => {
-  const ann = new FrameCryptor('7')
-  const key = new Uint8Array(32)
-  ann.setKey(1, key)
-  ann.useKey(1)
+t.test('while members change to a new key, frames that it does not open yet are no complaint', async t => {
+  stepMs = 100
+  await pass(Array(50).fill(NO_FRAME))
+  t.same(reports, [])
+  await pass(Array(70).fill(NO_FRAME))
+  t.same(reports, [UNDECRYPTABLE])
+  startTrack()
+  stepMs = 1_000
+})
+
+/** A frame of Ann's, sealed with the key of this epoch. */
+async function frameOf(epoch: number) {
+  ann.setKey(epoch, KEY)
+  ann.useKey(epoch)
   const { buffer } = Uint8Array.from((await ann.seal('opus', new Uint8Array(40)))!)
+  return { data: buffer, getMetadata }
+}
+const KEY = new Uint8Array(32)
+const ann = new FrameCryptor('7')
+
+t.test('the first frame that opens ends it, and each newer epoch of a track is told once', async t => {
   tell({ kind: 'call', callId: '7' })
-  tell({ kind: 'set-key', epoch: 1, key })
-  await pass([...Array(12).fill(NO_FRAME), { data: buffer, getMetadata }])
-  t.same(reports, [UNDECRYPTABLE, DECRYPTABLE])
+  t.same(reports.at(-1), { kind: 'ready' })
+  for (const epoch of [1, 2]) tell({ kind: 'set-key', epoch, key: KEY })
+  const epochOf = (epoch: number) => ({ kind: 'epoch', track: 'receive 0', epoch })
+  const [first, late] = [await frameOf(1), await frameOf(1)]
+  const newer = [await frameOf(2), await frameOf(2)]
+  await pass([...Array(12).fill(NO_FRAME), first, ...newer, late])
+  t.same(reports, [UNDECRYPTABLE, DECRYPTABLE, epochOf(1), epochOf(2)])
 })

@@ -238,9 +238,39 @@ t.test('a development server’s odd inbox has no code', async t => {
     [200, '<html>'],
     [200, 'null'],
     [200, '{"items":5}'],
-    [403, '{"code":"HOST_NOT_ALLOWED"}'],
+    [404, '{"code":"NOT_FOUND"}'],
+    [403, '<html>'],
   ] as const) {
     const url = await listen(t, (_, response) => response.writeHead(status).end(text))
     await t.rejects(sentCode(url, 'ann@b.co'), { name: 'CallsignError', code: 'NOT_FOUND' }, text)
   }
 })
+
+t.test('a development server’s refusal is the error, and so is its silence', async t => {
+  const refusal = { code: 'HOST_NOT_ALLOWED', detail: 'not through a tunnel' }
+  const url = await listen(t, (_, response) => response.writeHead(403).end(JSON.stringify(refusal)))
+  const refused = { code: 'HOST_NOT_ALLOWED', message: refusal.detail, status: 403 }
+  await t.rejects(sentCode(url, 'ann@b.co'), refused)
+  await t.rejects(sentCode('http://127.0.0.1:9', 'ann@b.co'), { name: 'CallsignError', code: 'NO_ANSWER' })
+})
+
+t.test(
+  'without an answer, a page of another origin hears of the setting that could be the reason',
+  async t => {
+    const fetch = () => Promise.reject(new TypeError('Failed to fetch'))
+    const platform = platformOf({ wait: async () => undefined })
+    const server = new Server({ url: 'https://call.example.org', fetch, platform })
+    const messageAt = async (origin: string | undefined) => {
+      Object.assign(globalThis, { location: origin === undefined ? undefined : { origin } })
+      const failed: CallsignError = await server.request('GET meta', undefined).catch(error => error)
+      t.equal(failed.code, 'NO_ANSWER')
+      return failed.message
+    }
+    t.teardown(() => Reflect.deleteProperty(globalThis, 'location'))
+    const plain = 'The server does not answer.'
+    t.equal(await messageAt(undefined), plain)
+    t.equal(await messageAt('https://call.example.org'), plain)
+    for (const origin of ['https://app.example.org', 'https://call.example.or'])
+      t.match(await messageAt(origin), `CALLSIGN_CORS_ORIGINS, a setting of the server, lacks ${origin},`)
+  },
+)

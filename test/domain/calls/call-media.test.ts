@@ -15,7 +15,7 @@ function begun(): CallDriver {
 }
 
 function admitted(driver: CallDriver, devices = [ANN], answered: typeof devices = []): string[] {
-  return inWords(driver.run({ kind: 'media-admitted', devices, answered }).effects)
+  return inWords(driver.run({ kind: 'media-admitted', gateway: 'janus', devices, answered }).effects)
 }
 
 t.test(
@@ -144,7 +144,12 @@ t.test('after a removal the call has another room, which lets in those who are l
   t.equal(driver.call.roomId, 99)
   t.same(mediaOf(driver.call, BOB), PENDING)
   t.same(feedsOf(driver), { 1: undefined, 2: undefined, 3: undefined }, 'feeds were of the room before')
-  const { effects } = driver.run({ kind: 'media-admitted', devices: everybody, answered: [] })
+  const { effects } = driver.run({
+    kind: 'media-admitted',
+    gateway: 'janus',
+    devices: everybody,
+    answered: [],
+  })
   t.match(effects, [
     { userId: ANN.userId, notice: { kind: 'media_ready', roomId: 99 } },
     { userId: BOB.userId, notice: { kind: 'media_ready', roomId: 99 } },

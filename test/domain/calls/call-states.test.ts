@@ -320,7 +320,12 @@ t.test(
     t.same(versionsOf(active.run({ kind: 'device-seen', by: OTHER })), [2], 'a sign of life is no change')
     t.same(versionsOf(active.join(3)), [3, 3])
     t.same(versionsOf(active.run(active.keysCommand(HOST, [OTHER, deviceOf(3)], 2))), [4, 4])
-    const admitted = { kind: 'media-admitted', devices: [HOST, OTHER], answered: [] } as const
+    const admitted = {
+      kind: 'media-admitted',
+      gateway: 'janus',
+      devices: [HOST, OTHER],
+      answered: [],
+    } as const
     t.same(versionsOf(active.run(admitted)), [5, 5])
     t.same(versionsOf(active.run({ kind: 'leave', by: deviceOf(3) })), [6, 6])
     t.same(versionsOf(active.run({ kind: 'request-rejoin', by: deviceOf(3) })), [7, 7])

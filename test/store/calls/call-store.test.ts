@@ -60,6 +60,7 @@ function call(changes: Partial<Call> = {}): Call {
     version: 2,
     roomId: 123_456_789,
     isRoomNamed: false,
+    gateway: 'janus',
     timeLine: [],
     status: 'ringing',
     isVideo: false,

@@ -211,6 +211,12 @@ public interface Call {
     public suspend fun resendKey()
 
     /**
+     * Frames are sealed with this epoch's key from now on: all other devices in the call were seen to have it, by a frame that came
+     * from each. Else it is used five seconds after it came.
+     */
+    public suspend fun useKey(epoch: Long)
+
+    /**
      * Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes
      * on meanwhile. Say by [userId] whose frames they are: it asks once for each member and key. The host does not ask, since the
      * host's key is the right one.

@@ -40,6 +40,10 @@ internal fun Turn.onCommand(input: Input.OfCall) {
         }
         is Input.Renew -> renew(callId, command)
         is Input.Resend -> resend(callId, command)
+        is Input.UseKey -> {
+            use(callId, input.epoch)
+            settle(command)
+        }
         is Input.AskForKey -> askBeside(callId, command, input.userId)
         is Input.Grant -> grant(callId, input.ask, command)
     }

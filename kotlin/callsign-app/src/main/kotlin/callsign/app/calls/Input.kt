@@ -51,6 +51,9 @@ internal sealed interface Input {
 
     data class Resend(override val command: Int, override val callId: String) : OfCall
 
+    /** All other devices in the call have the key of this epoch: it need not wait. */
+    data class UseKey(override val command: Int, override val callId: String, val epoch: Long) : OfCall
+
     /** Frames of this member do not open, if one is named. */
     data class AskForKey(override val command: Int, override val callId: String, val userId: ULong?) : OfCall
 

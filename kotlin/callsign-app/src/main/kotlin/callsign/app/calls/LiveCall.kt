@@ -122,6 +122,8 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
 
     override suspend fun resendKey() = ask { Input.Resend(it, callId) }
 
+    override suspend fun useKey(epoch: Long) = ask { Input.UseKey(it, callId, epoch) }
+
     override suspend fun askForKey(userId: ULong?) = ask { Input.AskForKey(it, callId, userId) }
 
     override suspend fun grantKey(ask: KeyAsk) = ask { Input.Grant(it, callId, ask) }

@@ -142,6 +142,7 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
             "remove" -> Input.Remove(command(), callId(), said.needId("userId"))
             "renew" -> Input.Renew(command(), callId())
             "resend" -> Input.Resend(command(), callId())
+            "use" -> Input.UseKey(command(), callId(), checkNotNull(said.number("epoch")))
             "ask" -> Input.AskForKey(command(), callId(), said.text("userId")?.toULong())
             "grant" -> Input.Grant(command(), callId(), askIn(said.getValue("ask").jsonObject))
             "close" -> Input.Close(endingOf(said.text("reason")))

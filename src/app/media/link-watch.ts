@@ -1,0 +1,87 @@
+/** Who speaks in the room, and how well each person, and this device, gets through. */
+
+import { isBadSince, LinkQuality, type Quality } from './link-quality.ts'
+import type { TrackSample } from './link-samples.ts'
+import type { OwnSample, StreamName } from './publisher.ts'
+import { Speaking } from './speaking.ts'
+
+/** A stream that is on: packets are to come. */
+export interface HeardStream extends TrackSample {
+  readonly feed: string
+  readonly name: StreamName
+}
+
+export class LinkWatch {
+  readonly speaking = new Speaking()
+  readonly #links = new Map<string, LinkQuality>()
+  readonly #tell: (feed: string) => void
+  #streams: readonly HeardStream[] = []
+  #reports = -1
+  #isAway = false
+
+  /** `tell` hears whose quality has changed. */
+  constructor(tell: (feed: string) => void) {
+    this.#tell = tell
+  }
+
+  qualityOf(feed: string): Quality {
+    return feed === OWN && this.#isAway ? 'lost' : (this.#links.get(feed)?.quality ?? 'good')
+  }
+
+  /** While this device is out of the room, its link is lost; the others' are as they were. */
+  setAway(isAway: boolean): void {
+    this.#change(OWN, () => {
+      this.#isAway = isAway
+    })
+  }
+
+  /** Gives whether another person speaks. */
+  listen(streams: readonly HeardStream[], { level }: OwnSample): boolean {
+    const voices = streams.filter(({ name }) => name === 'microphone')
+    return this.speaking.look(new Map([[OWN, level], ...voices.map(one => [one.feed, one.level] as const)]))
+  }
+
+  /** Some two seconds after the last, with all feeds that are there. */
+  measure(
+    feeds: readonly string[],
+    streams: readonly HeardStream[],
+    { isSending, reports, state, isBad }: OwnSample,
+  ): void {
+    const before = this.#streams
+    const isSilent = state !== 'connected' || (isSending && reports === this.#reports)
+    this.#streams = streams
+    this.#reports = reports
+    this.#look(OWN, isSilent, isBad)
+    // It is this device that hears nobody.
+    if (isSilent) return
+    for (const feed of this.#links.keys()) if (feed !== OWN && !feeds.includes(feed)) this.#links.delete(feed)
+    for (const feed of feeds) {
+      const pairs = streams.flatMap(now => {
+        const then = before.find(one => one.feed === now.feed && one.name === now.name)
+        // A screen that does not change sends next to nothing.
+        return then && now.feed === feed && now.name !== 'screen' ? [[then, now] as const] : []
+      })
+      const hasNone = pairs.length > 0 && pairs.every(([then, now]) => then.packets === now.packets)
+      this.#look(
+        feed,
+        hasNone,
+        pairs.some(([then, now]) => isBadSince(then, now)),
+      )
+    }
+  }
+
+  #look(feed: string, isSilent: boolean, isBad: boolean): void {
+    const link = this.#links.get(feed) ?? new LinkQuality()
+    this.#links.set(feed, link)
+    this.#change(feed, () => link.look(isSilent, isBad))
+  }
+
+  #change(feed: string, change: () => void): void {
+    const before = this.qualityOf(feed)
+    change()
+    if (this.qualityOf(feed) !== before) this.#tell(feed)
+  }
+}
+
+/** This device's own voice and link, among the feeds. */
+const OWN = 'own'

@@ -1,0 +1,81 @@
+/**
+ * Whether a media gateway is there, from the answers to all that it is asked. One that is away for ten seconds is lost: its
+ * calls go to another. It may flap, so that it gets no calls before it has answered for half a minute.
+ */
+
+export class GatewayHealth {
+  readonly #monotonicMs: () => number
+  readonly #onTurned: (isUp: boolean, reason: string) => void
+  /** When it last answered, at the earliest a look before the first failure. */
+  #awaySinceMs: number | undefined
+  #answeredAtMs = Number.NEGATIVE_INFINITY
+  /** The first of its answers without a failure between them. */
+  #answersSinceMs: number | undefined
+  #isRefusing = false
+  #isOnProbation: boolean
+
+  /** `isOnProbation`: it is new beside others, which other processes may not know yet. */
+  constructor(
+    monotonicMs: () => number,
+    onTurned: (isUp: boolean, reason: string) => void,
+    isOnProbation = false,
+  ) {
+    this.#monotonicMs = monotonicMs
+    this.#onTurned = onTurned
+    this.#isOnProbation = isOnProbation
+  }
+
+  /** It answered, whatever it said. */
+  answered(): void {
+    const nowMs = this.#monotonicMs()
+    if (this.isLost) this.#isOnProbation = true
+    this.#answeredAtMs = nowMs
+    this.#answersSinceMs ??= nowMs
+    const wasUp = this.isUp
+    this.#awaySinceMs = undefined
+    this.#turnedFrom(wasUp, '')
+  }
+
+  failed(reason: string): void {
+    const nowMs = this.#monotonicMs()
+    const wasUp = this.isUp
+    this.#awaySinceMs ??= Math.max(this.#answeredAtMs, nowMs - LOOK_MS)
+    this.#answersSinceMs = undefined
+    this.#turnedFrom(wasUp, reason)
+  }
+
+  /** Whether it takes what the server knows it by: one that does not can be given no call. */
+  tookSecrets(areTaken: boolean): void {
+    const wasUp = this.isUp
+    this.#isRefusing = !areTaken
+    this.#turnedFrom(wasUp, 'refused')
+  }
+
+  /** Whether it answered last and takes the server's secrets; true before the first word. */
+  get isUp(): boolean {
+    return this.#awaySinceMs === undefined && !this.#isRefusing
+  }
+
+  /** Its calls are to go to another. */
+  get isLost(): boolean {
+    return this.#awaySinceMs !== undefined && this.#monotonicMs() - this.#awaySinceMs >= LOST_MS
+  }
+
+  /** It was never lost, or has answered for so long that it will not be soon. */
+  get isSteady(): boolean {
+    if (!this.#isOnProbation) return true
+    const sinceMs = this.#answersSinceMs
+    if (sinceMs === undefined || this.#monotonicMs() - sinceMs < PROBATION_MS) return false
+    this.#isOnProbation = false
+    return true
+  }
+
+  #turnedFrom(wasUp: boolean, reason: string): void {
+    if (this.isUp !== wasUp) this.#onTurned(this.isUp, reason)
+  }
+}
+
+/** How often each gateway is asked whether it is there. */
+export const LOOK_MS = 2_000
+const LOST_MS = 10_000
+const PROBATION_MS = 30_000

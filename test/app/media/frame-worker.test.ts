@@ -1,0 +1,102 @@
+/** A worker that does not load, or fails: media is closed, and the app hears why. */
+
+import t, { type Test } from 'tap'
+import { GatewayMedia, type GatewayMediaOptions } from '../../../src/app/media/media.ts'
+import { withConstantBitrate } from '../../../src/app/media/publisher.ts'
+
+type Kind = 'error' | 'messageerror' | 'message'
+
+/** Media with a worker that does nothing until the test has it do so. */
+function open(t: Test) {
+  const waits: { readonly run: () => void; readonly ms: number | undefined }[] = []
+  const sockets: string[] = []
+  const browser = {
+    RTCRtpScriptTransform: class {},
+    WebSocket: class {
+      constructor(url: string) {
+        sockets.push(url)
+      }
+      close() {}
+      send() {}
+    },
+    addEventListener: () => undefined,
+    setTimeout: (run: () => void, ms?: number) => waits.push({ run, ms }),
+    clearTimeout: (timer?: number) => timer !== undefined && waits.splice(timer - 1, 1, NOTHING),
+  }
+  for (const [name, value] of Object.entries(browser))
+    t.intercept(globalThis, name as keyof typeof globalThis, { value, configurable: true })
+  const told: unknown[] = []
+  const worker: Record<string, (event?: unknown) => void> = {
+    postMessage: request => told.push(request),
+    terminate: () => told.push('terminate'),
+  }
+  const newWorker = () => worker as unknown as ReturnType<NonNullable<GatewayMediaOptions['newWorker']>>
+  const media = new GatewayMedia({ callId: '7', newWorker })
+  const heard: unknown[] = []
+  media.on('error', ({ code }) => heard.push(code))
+  media.on('state', state => heard.push(state))
+  const join = () => media.join({ url: 'ws://janus', roomId: 1, roomToken: '', pluginToken: '' })
+  const says = (kind: Kind, data?: unknown) => worker[`on${kind}`]!({ data })
+  return { media, heard, told, sockets, join, says, run: (ms: number) => run(waits, ms) }
+}
+
+const NOTHING = { run: () => {}, ms: undefined }
+
+function run(waits: readonly { readonly run: () => void; readonly ms: number | undefined }[], ms: number) {
+  for (const wait of [...waits]) if (wait.ms === ms) wait.run()
+}
+
+t.test('a worker that says nothing for five seconds closes the media, for good', async t => {
+  const { media, heard, told, sockets, join, run } = open(t)
+  void join()
+  run(5_000)
+  t.same(heard, ['connecting', 'MEDIA_UNSUPPORTED', 'closed'])
+  t.equal(told.at(-1), 'terminate')
+  await join()
+  t.equal(media.state, 'closed')
+  t.equal(sockets.length, 1, 'no further attempt')
+})
+
+for (const kind of ['error', 'messageerror'] as const)
+  t.test(`so does its ${kind}, also later`, async t => {
+    const { media, heard, join, says, run } = open(t)
+    void join()
+    says('message', { kind: 'ready' })
+    run(5_000)
+    t.equal(media.state, 'connecting')
+    says(kind)
+    says(kind)
+    t.same(heard, ['connecting', 'MEDIA_UNSUPPORTED', 'closed'])
+  })
+
+t.test('media that was left hears nothing of its worker', async t => {
+  const { media, heard, says, run } = open(t)
+  media.leave()
+  run(5_000)
+  says('error')
+  t.same(heard, ['closed'])
+})
+
+t.test('a page that may have no worker gets no media', async t => {
+  t.intercept(globalThis, 'RTCRtpScriptTransform' as keyof typeof globalThis, { value: class {} })
+  const newWorker = () => {
+    throw new Error('SecurityError')
+  }
+  t.throws(() => new GatewayMedia({ callId: '7', newWorker }), {
+    code: 'MEDIA_UNSUPPORTED',
+    cause: { message: 'SecurityError' },
+  })
+})
+
+t.test('the answer of the gateway asks for packets of one size', async t => {
+  const sdp = (...lines: readonly string[]) =>
+    ['m=audio 9 UDP/TLS/RTP/SAVPF 111', ...lines, 'm=video 9 UDP/TLS/RTP/SAVPF 96', ''].join('\r\n')
+  const rtpmap = 'a=rtpmap:111 opus/48000/2'
+  const asked = (...lines: readonly string[]) => withConstantBitrate(sdp(...lines))
+  t.equal(asked(rtpmap), sdp(rtpmap, 'a=fmtp:111 cbr=1'))
+  t.equal(
+    asked(rtpmap, 'a=fmtp:111 useinbandfec=1;usedtx=1'),
+    sdp(rtpmap, 'a=fmtp:111 useinbandfec=1;usedtx=0;cbr=1'),
+  )
+  t.equal(asked('a=rtpmap:0 PCMU/8000'), sdp('a=rtpmap:0 PCMU/8000'))
+})
