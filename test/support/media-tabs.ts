@@ -348,7 +348,7 @@ function drawMarks(fps, side, isRestless) {
   const draw = () => {
     for (let at = 1; at < COLUMNS * ROWS; at++) square(at, isWhite(at) ? 'white' : 'black')
     square(0, 'hsl(' + (frame++ * 47) % 360 + ' 90% 50%)')
-    for (let at = 0; isRestless && at < 400; at++) {
+    for (let at = 0; isRestless && at < 60; at++) {
       context.fillStyle = 'hsl(' + (at * 47 + frame * 31) % 360 + ' 60% 50%)'
       context.fillRect(Math.random() * canvas.width, Math.random() * canvas.height, 9, 9)
     }

@@ -36,6 +36,8 @@ export class Adaptation {
   /** Trials that ended badly, one after the other. */
   #failures = 0
   #climbedMs = Number.NEGATIVE_INFINITY
+  #asking: LinkSample | undefined
+  #deferrals = 0
   /** After so long a quiet it climbs. */
   #pauseMs = 0
   /** Losses that no fewer pictures end: those of the line itself. */
@@ -64,14 +66,17 @@ export class Adaptation {
     const excess = loss - 1.5 * this.#ownLoss
     const isPoor = excess > LOSS_POOR || sample.delayMs > DELAY_POOR_MS
     const isBad = excess > LOSS_BAD || sample.delayMs > DELAY_BAD_MS
-    if (isPoor) this.#quietMs = sample.atMs
+    if (isPoor) {
+      this.#quietMs = sample.atMs
+      this.#asking = undefined
+    }
     const sinceMs = sample.atMs - this.#changedMs
     const isTrial = this.#shown > this.#at
     // What waits in the line's queue comes after pictures have been given up.
     const isSettled = isTrial || sinceMs >= SETTLED_MS
     if (isSettled && !isLeast && (isBad || (isPoor && isTrial))) this.#fall(sample, isTrial)
     else if (isTrial && sinceMs >= TRIAL_MS && !isPoor) this.#prove(sample.atMs)
-    else if (!isTrial && sample.atMs - this.#quietMs >= this.#pauseMs) this.#climb(sample)
+    else if (!isTrial && this.#at > 0 && sample.atMs - this.#quietMs >= this.#pauseMs) this.#asking = sample
     return before[0] !== this.#at || before[1] !== this.#shown
   }
 
@@ -99,9 +104,30 @@ export class Adaptation {
     this.#pauseMs = PAUSE_MS
   }
 
-  #climb(sample: LinkSample): void {
+  /** Whether it would try more, were the line wide enough: give `answer` what a single long message says of it. */
+  get isAsking(): boolean {
+    return this.#asking !== undefined
+  }
+
+  /** Kilobits in a second that the line carries. True where another rung is asked for from now on. */
+  answer(lineKbits: number): boolean {
+    const sample = this.#asking
+    this.#asking = undefined
+    if (sample === undefined) return false
     const at = this.#next(-1, sample)
-    if (at === this.#at) return
+    const isNarrow = lineKbits < Math.min(1.3 * sample.soundKbits + costOf(at, sample), TELLING_KBITS)
+    // A trial disturbs the sound where the line has no room at all; the answer may be wrong where the way up is the narrow one.
+    if (isNarrow && this.#deferrals++ < DEFERRALS_MAX * (1 + this.#failures)) {
+      this.#quietMs = sample.atMs
+      this.#pauseMs = DEFERRAL_MS
+      return false
+    }
+    this.#deferrals = 0
+    this.#climb(at, sample)
+    return true
+  }
+
+  #climb(at: number, sample: LinkSample): void {
     this.#climbedMs = sample.atMs
     this.#shown = this.#at
     this.#move(at, sample.atMs)
@@ -160,5 +186,9 @@ const PROVEN_MS = 10_000
 /** Between two trials, the first of which has ended well. */
 const PAUSE_MS = 200
 const FIRST_PAUSE_MS = 4_000
+const DEFERRAL_MS = 3_000
+const DEFERRALS_MAX = 8
+/** A wider line is told too roughly. */
+const TELLING_KBITS = 400
 /** Until all is back after the line is. */
 const BACK_MS = 17_000

@@ -63,6 +63,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #participants: MediaParticipants
   #watchdog: ReturnType<typeof setInterval> | undefined
   #mended = 0
+  /** Whether a long answer of the gateway is under way. */
+  #isTiming = false
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
   #connectingMs = CONNECTING_MS
 
@@ -290,6 +292,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (looks % LOOKS_OF_WATCH === 0) this.#links.measure([...this.#publishers.keys()], streams, own)
     const { adaptation, count } = this.#pictures
     if (adaptation.take({ ...link, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
+    if (!adaptation.isAsking || this.#isTiming) return
+    this.#isTiming = true
+    const lineKbits = await stay.session.lineKbits().catch(() => 0)
+    this.#isTiming = false
+    if (adaptation.answer(lineKbits)) this.#show()
   }
 
   #showSpeaking(): void {

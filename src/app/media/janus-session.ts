@@ -110,6 +110,17 @@ export class JanusSession {
     this.#keepalive = setInterval(() => this.#keepAlive(), KEEPALIVE_MS)
   }
 
+  /** Roughly how much the line carries, by the time that a long answer takes beyond a short one. The gateway sends a transaction back. */
+  async lineKbits(): Promise<number> {
+    const timeOf = async (padding: string) => {
+      const began = performance.now()
+      await this.#request({ janus: 'keepalive' }, false, padding)
+      return performance.now() - began
+    }
+    const shortMs = await timeOf('')
+    return LONG_KBITS / Math.max(0.001, ((await timeOf(LONG)) - shortMs) / 1_000)
+  }
+
   /** A handle of the VideoRoom. Its events come in order, answers to its messages among them. */
   async attach(opaqueId: string, onEvent: (event: HandleEvent) => void): Promise<JanusHandle> {
     const attach = { janus: 'attach', plugin: 'janus.plugin.videoroom', opaque_id: opaqueId }
@@ -147,8 +158,8 @@ export class JanusSession {
   }
 
   /** Rejects with `MEDIA_REFUSED`, or `MEDIA_UNANSWERED` within ten seconds. */
-  #request(body: object, isAsync = false): Promise<Message> {
-    const transaction = String(++this.#transactions)
+  #request(body: object, isAsync = false, padding = ''): Promise<Message> {
+    const transaction = ++this.#transactions + padding
     return new Promise<Message>((resolve, reject) => {
       if (this.#isOver || this.#socket?.readyState !== WebSocket.OPEN) return reject(unanswered())
       const timer = setTimeout(() => this.#take(transaction)?.reject(unanswered()), ANSWER_MS)
@@ -280,6 +291,9 @@ function unanswered(): CallsignError {
   return new CallsignError('MEDIA_UNANSWERED', 'The media gateway did not answer.')
 }
 
+/** In one packet. */
+const LONG = ' '.repeat(1_000)
+const LONG_KBITS = (LONG.length * 8) / 1_000
 const ANSWER_MS = 10_000
 const KEEPALIVE_MS = 30_000
 /** As long as deploy/janus has the gateway wait. */

@@ -55,33 +55,36 @@ export class LinkMeter {
     delayOf: (track: string) => number,
     atMs: number,
   ): Omit<LinkSample, 'pictures' | 'hasSmall'> {
-    const sum = { packets: 0, lost: 0, bytes: 0, soundBytes: 0, played: 0, concealed: 0 }
+    const all = { packets: 0, lost: 0, bytes: 0, played: 0, concealed: 0 }
+    const sound = { ...all }
     const delays: number[] = []
     for (const [track, sample] of now) {
       const before = this.#before.get(track)
-      const since = (name: keyof TrackSample) => Math.max(0, sample[name] - (before?.[name] ?? 0))
       // The first look at a track has what came before it.
       if (before === undefined) continue
-      for (const name of ['packets', 'lost', 'bytes', 'played', 'concealed'] as const)
-        sum[name] += since(name)
-      const isSound = sample.played > 0
-      if (isSound) sum.soundBytes += since('bytes')
-      if (since('packets') > 0) delays.push(delayOf(track))
+      for (const sum of sample.played > 0 ? [all, sound] : [all])
+        for (const name of NAMES) sum[name] += Math.max(0, sample[name] - before[name])
+      if (sample.packets > before.packets) delays.push(delayOf(track))
     }
+    // A full line keeps all waiting; one alone may have a sender that stumbled.
+    const delayMs = Math.min(...(delays.length > 0 ? delays : [0]))
+    // A picture that begins anew looks like one that has lost packets.
+    const { packets, lost } = sound.packets > 0 && delayMs < WAITING_MS ? sound : all
     const ms = atMs - this.#atMs
     this.#before = now
     this.#atMs = atMs
     return {
       atMs,
-      kbits: (sum.bytes * 8) / ms,
-      soundKbits: (sum.soundBytes * 8) / ms,
-      lost: sum.lost / (sum.packets + sum.lost + FEW_PACKETS),
-      concealed: sum.concealed / Math.max(1, sum.played),
-      // A full line keeps all waiting; one alone may have a sender that stumbled.
-      delayMs: Math.min(...(delays.length > 0 ? delays : [0])),
+      kbits: (all.bytes * 8) / ms,
+      soundKbits: (sound.bytes * 8) / ms,
+      lost: lost / (packets + lost + FEW_PACKETS),
+      concealed: sound.concealed / Math.max(1, sound.played),
+      delayMs,
     }
   }
 }
 
 /** A single one that is lost among few is no share. */
 const FEW_PACKETS = 40
+const NAMES = ['packets', 'lost', 'bytes', 'played', 'concealed'] as const
+const WAITING_MS = 40

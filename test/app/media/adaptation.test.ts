@@ -105,6 +105,9 @@ class Call {
       concealed: lost,
       delayMs: (this.#queueKbits / this.#lineKbits) * 1_000,
     })
+    // Told by a third too much or too little, as it comes.
+    if (this.adaptation.isAsking)
+      this.adaptation.answer(this.#lineKbits * (1 + ((this.#atMs / 250) % 3) / 3 - 1 / 3))
     if (this.adaptation.rung !== before) this.changes++
     this.#offered = 0
     this.#lost = 0
