@@ -290,8 +290,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
     if (looks % LOOKS_OF_WATCH === 0) this.#links.measure([...this.#publishers.keys()], streams, own)
-    const { adaptation, count } = this.#pictures
-    if (adaptation.take({ ...link, pictures: count, hasSmall: this.#publishers.size > 1 })) this.#show()
+    const { adaptation, count, hasSmall } = this.#pictures
+    if (adaptation.take({ ...link, pictures: count, hasSmall })) this.#show()
     if (!adaptation.isAsking || this.#isTiming) return
     this.#isTiming = true
     const lineKbits = await stay.session.lineKbits().catch(() => 0)

@@ -8,15 +8,11 @@ export interface TrackSample {
   /** Packets that never came. */
   readonly lost: number
   readonly bytes: number
-  /** Frames of a picture. */
-  readonly decoded: number
   /** How often a picture stood still. */
   readonly freezes: number
   /** Samples of sound that were played, and those of them that were made up in place of lost ones, silence not counted. */
   readonly played: number
   readonly concealed: number
-  /** In seconds. */
-  readonly jitter: number
   /** Loudness, 0 to 1. */
   readonly level: number
 }
@@ -33,11 +29,9 @@ export async function readSamples(connection: RTCPeerConnection): Promise<Readon
           packets: report.packetsReceived ?? 0,
           lost: report.packetsLost ?? 0,
           bytes: (report.bytesReceived ?? 0) + (report.headerBytesReceived ?? 0),
-          decoded: report.framesDecoded ?? 0,
           freezes: report.freezeCount ?? 0,
           played: report.totalSamplesReceived ?? 0,
           concealed: (report.concealedSamples ?? 0) - (report.silentConcealedSamples ?? 0),
-          jitter: report.jitter ?? 0,
           level: report.audioLevel ?? 0,
         },
       ]),

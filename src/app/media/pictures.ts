@@ -25,6 +25,8 @@ export class Pictures {
   readonly adaptation = new Adaptation()
   /** Of those that the app shows. */
   count = 0
+  /** Whether members send two sizes: from three people on. */
+  hasSmall = false
   readonly #max: number
   readonly #speakers: () => readonly string[]
   readonly #sizes = new Map<string, PictureSize>()
@@ -51,6 +53,7 @@ export class Pictures {
 
   /** Decides anew, for the pictures that there are. */
   decide(all: readonly Picture[]): void {
+    this.hasSmall = new Set(all.map(({ feed }) => feed)).size > 1
     const speakers = this.#speakers()
     const rank = ({ feed, name }: Picture) => {
       const spoke = speakers.indexOf(feed)
@@ -69,7 +72,7 @@ export class Pictures {
         const isLarge = place < rung.large && this.#sizeOf(picture.feed, picture.name) === 'large'
         const wanted = {
           send: place < rung.pictures || !picture.isOn,
-          substream: isLarge ? 1 : 0,
+          substream: isLarge || !this.hasSmall ? 1 : 0,
           temporal: rung.isSlow ? 0 : 2,
         }
         return [nameOf(picture.feed, picture.name), wanted] as const

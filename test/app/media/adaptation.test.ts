@@ -3,6 +3,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Adaptation } from '../../../src/app/media/adaptation.ts'
+import { LinkMeter } from '../../../src/app/media/link-samples.ts'
 import { WayDelay } from '../../../src/app/media/way-delay.ts'
 import { checkProperty } from '../../support/property.ts'
 
@@ -193,4 +194,31 @@ t.test('frames wait behind a queue; a clock that stumbles is no queue for long',
   t.ok(delay.ms < 10)
   pass(5, () => 1_000, 100_000)
   t.ok(delay.ms < 10)
+})
+
+t.test('losses of the sound count, and those of a picture that begins anew do not', async t => {
+  const meter = new LinkMeter()
+  const none = { packets: 0, lost: 0, bytes: 0, freezes: 0, played: 0, concealed: 0, level: 0 }
+  const voice = (packets: number, lost = 0) => ({
+    ...none,
+    packets,
+    lost,
+    bytes: 100 * packets,
+    played: 960 * packets,
+  })
+  const look = (sound: object, picture: object, delayMs: number, atMs: number) =>
+    meter.take(
+      new Map([
+        ['voice', { ...none, ...sound }],
+        ['picture', { ...none, ...picture }],
+      ]),
+      () => delayMs,
+      atMs,
+    )
+  look(voice(100), { packets: 100, bytes: 100_000 }, 0, 1_000)
+  const anew = look(voice(150), { packets: 150, lost: 20, bytes: 150_000 }, 0, 2_000)
+  t.match(anew, { lost: 0, kbits: 440, soundKbits: 40 })
+  const full = look(voice(200), { packets: 200, lost: 50, bytes: 200_000 }, 200, 3_000)
+  t.ok(full.lost > 0.1, 'a line that is full loses them')
+  t.ok(look(voice(250, 10), { packets: 250, lost: 50, bytes: 250_000 }, 0, 4_000).lost > 0.05)
 })

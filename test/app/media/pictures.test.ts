@@ -56,6 +56,15 @@ t.test('what the app does not show is not asked for, and takes no place', async 
   t.equal(pictures.wanted('4', 'camera').substream, 1)
 })
 
+t.test('between two there is one size alone', async t => {
+  const pictures = new Pictures(9, () => [])
+  pictures.resize('1', 'camera', 'small')
+  pictures.decide([camera('1')])
+  t.equal(pictures.wanted('1', 'camera').substream, 1)
+  pictures.decide([camera('1'), camera('2', false)])
+  t.equal(pictures.wanted('1', 'camera').substream, 0)
+})
+
 t.test('a line that carries sound alone gets no picture, whoever speaks', async t => {
   const pictures = new Pictures(9, () => ['2'])
   const all = [camera('1'), camera('2')]
