@@ -17,16 +17,21 @@ type Resize = (feed: string, name: StreamName, size: PictureSize) => void
 export class Tiles {
   readonly #resize: Resize
   readonly #tiles = new Map<Element, Tile>()
-  readonly #sizes = new ResizeObserver(entries =>
-    this.#note(entries, ({ contentRect }) => ({ width: contentRect.width })),
-  )
-  readonly #views = new IntersectionObserver(entries =>
-    this.#note(entries, ({ isIntersecting }) => ({ isSeen: isIntersecting })),
-  )
+  readonly #observers: readonly (ResizeObserver | IntersectionObserver)[]
   readonly #onVisibility = () => this.#askAll()
 
   constructor(resize: Resize) {
     this.#resize = resize
+    const note = (entries: readonly Partial<IntersectionObserverEntry & ResizeObserverEntry>[]) => {
+      for (const { target, isIntersecting, contentRect } of entries) {
+        const tile = this.#tiles.get(target!)
+        if (tile === undefined) continue
+        tile.isSeen = isIntersecting ?? tile.isSeen
+        tile.width = contentRect?.width ?? tile.width
+      }
+      this.#askAll()
+    }
+    this.#observers = [new ResizeObserver(note), new IntersectionObserver(note)]
     document.addEventListener('visibilitychange', this.#onVisibility)
   }
 
@@ -39,8 +44,7 @@ export class Tiles {
       const tile = { feed, names: new Set([name]), stream: new MediaStream(), width: ANY, isSeen: true }
       this.#tiles.set(element, tile)
       element.srcObject = tile.stream
-      this.#sizes.observe(element)
-      this.#views.observe(element)
+      for (const observer of this.#observers) observer.observe(element)
     }
   }
 
@@ -68,16 +72,7 @@ export class Tiles {
 
   #drop(element: Element): void {
     this.#tiles.delete(element)
-    this.#sizes.unobserve(element)
-    this.#views.unobserve(element)
-  }
-
-  #note<Entry extends { readonly target: Element }>(
-    entries: readonly Entry[],
-    change: (entry: Entry) => Partial<Tile>,
-  ): void {
-    for (const entry of entries) Object.assign(this.#tiles.get(entry.target) ?? {}, change(entry))
-    this.#askAll()
+    for (const observer of this.#observers) observer.unobserve(element)
   }
 
   /** The largest tile of a stream decides. */
