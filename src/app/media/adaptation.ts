@@ -74,7 +74,9 @@ export class Adaptation {
     const isTrial = this.#shown > this.#at
     // What waits in the line's queue comes after pictures have been given up.
     const isSettled = isTrial || sinceMs >= SETTLED_MS
-    if (isSettled && !isLeast && (isBad || (isPoor && isTrial))) this.#fall(sample, isTrial)
+    // A trial begins with a key frame, which keeps all waiting for a moment.
+    const isFailing = isPoor && isTrial && sinceMs >= 2 * TRIAL_MS
+    if (isSettled && !isLeast && (isBad || isFailing)) this.#fall(sample, isTrial)
     else if (isTrial && sinceMs >= TRIAL_MS && !isPoor) this.#prove(sample.atMs)
     else if (!isTrial && this.#at > 0 && sample.atMs - this.#quietMs >= this.#pauseMs) this.#asking = sample
     return before[0] !== this.#at || before[1] !== this.#shown
@@ -179,7 +181,7 @@ const [KBITS, SLOW_KBITS] = [
 const FILLED = 0.9
 const [LOSS_POOR, LOSS_BAD] = [0.02, 0.035]
 const [DELAY_POOR_MS, DELAY_BAD_MS] = [80, 150]
-const SETTLED_MS = 1_500
+const SETTLED_MS = 1_000
 const TRIAL_MS = 1_150
 /** A rung that was left sooner has failed. */
 const PROVEN_MS = 10_000
@@ -191,4 +193,4 @@ const DEFERRALS_MAX = 8
 /** A wider line is told too roughly. */
 const TELLING_KBITS = 400
 /** Until all is back after the line is. */
-const BACK_MS = 17_000
+const BACK_MS = 15_000
