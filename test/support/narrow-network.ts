@@ -14,11 +14,11 @@ import { CHROMIUM } from '../../scripts/support/chromium.ts'
 import { spawnBound } from './programs.ts'
 
 export interface NarrowLine {
-  /** Of this side, which the other reaches. */
+  /** This side's address for the other side. */
   readonly address: string
   /** Starts Chromium on the other side. */
   readonly chromium: string
-  /** Has a port of this side's loopback on that of the other side: a browser takes it for a secure place. */
+  /** Forwards the same port on the other side's loopback, which browsers treat as a secure origin, to this URL. */
   forward(url: string): Promise<void>
   /** So many kilobits a second come down; all without a number, none with 0. */
   narrow(kbits?: number): void
@@ -82,7 +82,7 @@ export function openNarrowLine(t: Test): NarrowLine {
   }
 }
 
-/** As a router at home has it: a third of a second waits in a queue, and what is more is lost. */
+/** Like a home router: the queue holds a third of a second, and the rest is dropped. */
 function bucket(dev: string, kbits: number): string[] {
   const about = ['rate', `${kbits}kbit`, 'burst', '1600b', 'latency', '300ms']
   // Counted as packets of IP, without the frames of Ethernet.

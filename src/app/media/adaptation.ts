@@ -1,9 +1,9 @@
 /**
- * How much picture a line carries beside the sound: goes down at once when the sound suffers, and up again by trials, one rung at a
- * time. Knows no browser: samples in, a rung out.
+ * Decides how many pictures a line can carry beside the sound. Steps down at once when the sound suffers, and up again by trials,
+ * one rung at a time. It knows no browser: samples go in, a rung comes out.
  */
 
-/** What has come on the whole connection since the sample before. */
+/** The whole connection since the previous sample. */
 export interface LinkSample {
   readonly atMs: number
   /** Pictures that are wanted, and whether members send them in two sizes. */
@@ -19,7 +19,7 @@ export interface LinkSample {
   readonly delayMs: number
 }
 
-/** What is asked for, at most. */
+/** The most that the gateway is asked for. */
 export interface Rung {
   readonly pictures: number
   /** So many of them large. */
@@ -47,12 +47,12 @@ export class Adaptation {
     return RUNGS[this.#at]!
   }
 
-  /** As `rung`, but for what is only being tried. */
+  /** Like `rung`, but without a trial that has not yet succeeded. */
   get shown(): Rung {
     return RUNGS[Math.max(this.#at, this.#shown)]!
   }
 
-  /** True where another rung is asked for, or shown, from now on. */
+  /** Returns whether `rung` or `shown` has changed. */
   take(sample: LinkSample): boolean {
     const before = [this.#at, this.#shown]
     this.#quietMs ??= sample.atMs
@@ -72,7 +72,7 @@ export class Adaptation {
     }
     const sinceMs = sample.atMs - this.#changedMs
     const isTrial = this.#shown > this.#at
-    // What waits in the line's queue comes after pictures have been given up.
+    // After a step down, the line's queue still holds packets of the old pictures.
     const isSettled = isTrial || sinceMs >= SETTLED_MS
     // A trial begins with a key frame, which keeps all waiting for a moment.
     const isFailing = isPoor && isTrial && sinceMs >= 2 * TRIAL_MS
@@ -106,19 +106,19 @@ export class Adaptation {
     this.#pauseMs = PAUSE_MS
   }
 
-  /** Whether it would try more, were the line wide enough: give `answer` what a single long message says of it. */
+  /** It wants to try the next rung: measure the line, and call `answer`. */
   get isAsking(): boolean {
     return this.#asking !== undefined
   }
 
-  /** Kilobits in a second that the line carries. True where another rung is asked for from now on. */
+  /** Takes the measured kilobits per second. Returns whether `rung` has changed. */
   answer(lineKbits: number): boolean {
     const sample = this.#asking
     this.#asking = undefined
     if (sample === undefined) return false
     const at = this.#next(-1, sample)
     const isNarrow = lineKbits < Math.min(1.3 * sample.soundKbits + costOf(at, sample), TELLING_KBITS)
-    // A trial disturbs the sound where the line has no room at all; the answer may be wrong where the way up is the narrow one.
+    // On a line without any room a trial would hurt the sound. But if the uplink is the narrow one, the measurement is wrong.
     if (isNarrow && this.#deferrals++ < DEFERRALS_MAX * (1 + this.#failures)) {
       this.#quietMs = sample.atMs
       this.#pauseMs = DEFERRAL_MS
@@ -172,12 +172,12 @@ const RUNGS: readonly Rung[] = [
   { pictures: 1, large: 0, isSlow: true },
   { pictures: 0, large: 0, isSlow: true },
 ]
-/** Of a large picture and a small one. */
+/** For a large picture and a small one. */
 const [KBITS, SLOW_KBITS] = [
   [400, 100],
   [160, 45],
 ] as const
-/** Of what came while the line was full. */
+/** The part of a full line that is used. */
 const FILLED = 0.9
 const [LOSS_POOR, LOSS_BAD] = [0.02, 0.035]
 const [DELAY_POOR_MS, DELAY_BAD_MS] = [80, 150]
@@ -185,12 +185,12 @@ const SETTLED_MS = 1_000
 const TRIAL_MS = 1_150
 /** A rung that was left sooner has failed. */
 const PROVEN_MS = 10_000
-/** Between two trials, the first of which has ended well. */
+/** After a trial that succeeded. */
 const PAUSE_MS = 200
 const FIRST_PAUSE_MS = 4_000
 const DEFERRAL_MS = 3_000
 const DEFERRALS_MAX = 8
-/** A wider line is told too roughly. */
+/** Above this the measurement is too rough. */
 const TELLING_KBITS = 400
 /** Until all is back after the line is. */
 const BACK_MS = 15_000

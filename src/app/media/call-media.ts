@@ -147,7 +147,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   /**
    * Plays a member's stream in the element, sound and picture in one or in two. Its picture comes as large as the element is, and not at
-   * all while nobody sees it. Another feed takes the element over.
+   * all while it is not visible. A later call can give the element to another feed.
    */
   show(feed: string, name: StreamName, element: HTMLMediaElement): void {
     this.#gateway.show(feed, name, element)

@@ -178,7 +178,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   /**
    * Plays a member's stream in the element, sound and picture in one or in two. Its picture comes as large as the element is, and not at
-   * all while nobody sees it. Another feed takes the element over.
+   * all while it is not visible. A later call can give the element to another feed.
    */
   show(feed: string, name: StreamName, element: HTMLMediaElement): void {
     this.#tiles ??= new Tiles((feed, name, size) => this.resize(feed, size, name))
@@ -278,7 +278,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#follow()
   }
 
-  /** Who speaks, how well all get through, and how much picture the line carries beside the sound. */
+  /** Updates the active speaker and everyone's quality, and adapts the pictures to the line. */
   async #look(stay: RoomStay, looks: number): Promise<void> {
     const looked = await stay.look()
     if (looked === undefined || this.#stay !== stay) return
@@ -398,7 +398,7 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
-/** From one look at what comes to the next, and so many of them to the slower ones. */
+/** Statistics are read this often; every eighth time slower checks run too. */
 const LOOK_MS = 250
 const LOOKS_OF_WATCH = 8
 const PICTURES_MAX = 9

@@ -1,8 +1,8 @@
-/** What has come on a connection, as the browser counts it: the one place that reads its statistics. */
+/** Statistics of received tracks, as the browser counts them. No other file reads them. */
 
 import type { LinkSample } from './adaptation.ts'
 
-/** Of one track, since the connection began. */
+/** One track, since the connection began. */
 export interface TrackSample {
   readonly packets: number
   /** Packets that never came. */

@@ -23,7 +23,7 @@ export interface Wanted {
 
 export class Pictures {
   readonly adaptation = new Adaptation()
-  /** Of those that the app shows. */
+  /** How many the app shows. */
   count = 0
   /** Whether members send two sizes: from three people on. */
   hasSmall = false
@@ -58,7 +58,7 @@ export class Pictures {
     const rank = ({ feed, name }: Picture) => {
       const spoke = speakers.indexOf(feed)
       const place = spoke < 0 ? speakers.length : spoke
-      // A shared screen comes behind who speaks, and before the others.
+      // A shared screen comes right after the latest speaker.
       return name === 'screen' ? 0.5 : place
     }
     const shown = all.filter(({ feed, name, isOn }) => isOn && this.#sizeOf(feed, name) !== 'none')

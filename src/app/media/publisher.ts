@@ -208,7 +208,7 @@ function codecsFor(codec: VideoCodec) {
 
 /** The best one first, as the gateway counts. Both together are within what the server lets a device send. */
 function layersOf(hasSmall: boolean): (RTCRtpEncodingParameters & { readonly scalabilityMode: string })[] {
-  // A receiver whose line is narrow takes a quarter of the pictures.
+  // Receivers on a narrow line take only every fourth frame.
   const scalabilityMode = 'L1T3'
   return [
     { rid: 'large', maxBitrate: hasSmall ? 400_000 : 500_000, scalabilityMode },

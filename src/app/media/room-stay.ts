@@ -164,7 +164,7 @@ export class RoomStay {
     this.subscriber.askAgain(moving)
   }
 
-  /** What has come, and how it goes. Undefined while a look is under way, which takes long on a busy device. */
+  /** Reads all statistics. Undefined while an earlier call, slow on a busy device, is still running. */
   async look(): Promise<Look | undefined> {
     if (this.#isMeasuring) return undefined
     this.#isMeasuring = true

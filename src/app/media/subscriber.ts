@@ -41,7 +41,7 @@ export class Subscriber {
   readonly #substreams = new Map<string, number>()
   /** How often the gateway may be asked again, by mid. */
   readonly #asksLeft = new Map<string, number>()
-  /** What the gateway was asked for last, by mid; it passes all on unless asked. */
+  /** The last request to the gateway, by mid. Without one it forwards everything. */
   readonly #asked = new Map<string, string>()
   readonly #attached = new WeakSet<RTCRtpReceiver>()
   /** Streams of publishers, as the gateway has said last. */
@@ -105,7 +105,7 @@ export class Subscriber {
     return new Map([...samples].map(([mid, sample]) => [receivingTrack(mid), sample]))
   }
 
-  /** Asks the gateway for what is wanted of each picture, where that is not what it was asked for last. */
+  /** Asks the gateway for the wanted pictures, if the wishes have changed since the last request. */
   ask(): void {
     const streams = [...this.#places].flatMap(([track, { feed, name }]) => {
       const mid = midOf(track)

@@ -1,4 +1,4 @@
-/** Elements that show members' streams: each has its tracks, and what is seen of it says which picture is asked for. */
+/** Elements that play members' streams. An element's size and visibility decide which picture the gateway is asked for. */
 
 import type { MediaParticipant } from './media-participants.ts'
 import type { PictureSize } from './pictures.ts'

@@ -25,7 +25,6 @@ class Call {
   #offered = 0
   #lost = 0
   #carried = 0
-  /** Of the time asked for. */
   changes = 0
   heard = 0
   missed = 0

@@ -1,6 +1,6 @@
 /**
  * A call on a line that grows narrow and wide again, in a network namespace: a real browser behind it, a real Janus and the senders
- * before it. What is measured is counted in frames and in samples of sound.
+ * before it. It counts frames and samples of sound.
  */
 
 import { chromium } from 'playwright-core'
@@ -110,7 +110,7 @@ t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all
   t.ok(seconds <= 20, `${seconds} s`)
   const { frames } = await look()
   await cat.until(`['1', '2'].every(user => picturesOf(user) > ${JSON.stringify(frames)}[user] + 10)`)
-  // What a full line has lost comes again, and some of it twice.
+  // Lost packets are sent again, and a frame may then come twice.
   t.same(await cat.evaluate(`failures().then(all => all.filter(([, reason]) => reason !== 'replayed'))`), [])
   t.comment(`${Math.round((performance.now() - began) / 1_000)} s in all`)
 })

@@ -29,18 +29,21 @@ function fill(pictures: Pictures, samples: number): void {
   }
 }
 
-t.test('no more than so many come at once: who spoke last, then screens, then the others', async t => {
-  let speakers: string[] = []
-  const pictures = new Pictures(3, () => speakers)
-  const all = ['1', '2', '3', '4', '5'].map(feed => camera(feed))
-  pictures.decide(all)
-  t.same(coming(pictures, all), ['1 camera', '2 camera', '3 camera'])
-  t.ok(pictures.isPaused('4', 'camera'))
-  speakers = ['5', '4']
-  const withScreen = [...all, screen('2')]
-  pictures.decide(withScreen)
-  t.same(coming(pictures, withScreen), ['4 camera', '5 camera', '2 screen'])
-})
+t.test(
+  'the number of pictures is limited: the latest speaker first, then screens, then further cameras',
+  async t => {
+    let speakers: string[] = []
+    const pictures = new Pictures(3, () => speakers)
+    const all = ['1', '2', '3', '4', '5'].map(feed => camera(feed))
+    pictures.decide(all)
+    t.same(coming(pictures, all), ['1 camera', '2 camera', '3 camera'])
+    t.ok(pictures.isPaused('4', 'camera'))
+    speakers = ['5', '4']
+    const withScreen = [...all, screen('2')]
+    pictures.decide(withScreen)
+    t.same(coming(pictures, withScreen), ['4 camera', '5 camera', '2 screen'])
+  },
+)
 
 t.test('what the app does not show is not asked for, and takes no place', async t => {
   const pictures = new Pictures(2, () => [])
@@ -65,7 +68,7 @@ t.test('between two there is one size alone', async t => {
   t.equal(pictures.wanted('1', 'camera').substream, 0)
 })
 
-t.test('a line that carries sound alone gets no picture, whoever speaks', async t => {
+t.test('on a line that carries sound alone, not even the speaker’s picture comes', async t => {
   const pictures = new Pictures(9, () => ['2'])
   const all = [camera('1'), camera('2')]
   pictures.decide(all)
