@@ -43,8 +43,6 @@ import type { Presence } from '../../src/domain/devices/presence.ts'
 import { type CallId, parseUint64, type UserId } from '../../src/domain/ids.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
-import type { Admit } from '../../src/schema/call.ts'
-import type { IdForm } from '../../src/schema/json.ts'
 import type { CallFactsReader } from '../../src/store/calls/call-facts.ts'
 import type { CallStore, WrittenBeside } from '../../src/store/calls/call-store.ts'
 import type {
@@ -55,22 +53,17 @@ import type {
   MediaRoomMessage,
 } from '../messages.ts'
 import { type CallRates, countKeys, countRings } from './call-rates.ts'
-import { CallWatchers } from './call-watchers.ts'
+import { CallWatchers, type EventWriting } from './call-watchers.ts'
 import { answerAdmitted, asAdmitted, MediaLink } from './media-link.ts'
 import { UnreachedCallees } from './unreached-callees.ts'
 
-export interface CallRoomDeps extends CallRates {
+export interface CallRoomDeps extends CallRates, EventWriting {
   readonly store: Pick<CallStore, 'open' | 'apply' | 'confirm'>
   readonly index: Pick<LiveCalls, 'put' | 'forget'>
   readonly facts: Pick<CallFactsReader, 'read' | 'readForOperator'>
   readonly presence: Presence
   /** The HTTP reply to a command, as text, to be kept. */
   readonly keptReply: (kind: CallCommand['kind'], reply: CallReply) => string
-  /** 22 base64url characters, of no other event. */
-  readonly newEventId: () => string
-  readonly idsAs: IdForm
-  /** See `Admit`, for the participants in events. */
-  readonly admit?: Admit | undefined
   /** The call's room at the media gateway, by decimal id; left out where there is no gateway. */
   readonly mediaRoom?: ((callId: string) => Ref<MediaRoomMessage>) | undefined
   /** The media gateway that such a room opens at, if it is up then. */
@@ -198,13 +191,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (decision.kind === 'refused') return this.#refuse(decision, reply)
     const refusal = this.#refusalOfEnding(decision) ?? countRings(this.#deps, this.#call, decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
-    const kept = idempotent && {
-      request: idempotent,
-      reply: this.#deps.keptReply(
-        command.kind,
-        this.#media ? asAdmitted(decision, command.by, this.#deps.gatewayFor) : decision.reply,
-      ),
-    }
+    const shown = this.#media ? asAdmitted(decision, command.by, this.#deps.gatewayFor) : decision.reply
+    const kept = idempotent && { request: idempotent, reply: this.#deps.keptReply(command.kind, shown) }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, { kept })
   }
 

@@ -13,7 +13,15 @@ import { formatJson, type IdForm } from '../../src/schema/json.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { LiveTopic } from '../live-topic.ts'
 import type { TopicSubscriber } from '../messages.ts'
-import type { CallRoomDeps } from './call-room.ts'
+
+/** How events are written. */
+export interface EventWriting {
+  readonly idsAs: IdForm
+  /** See `Admit`, for the participants in events. */
+  readonly admit?: Admit | undefined
+  /** 22 base64url characters, of no other event. */
+  readonly newEventId: () => string
+}
 
 export class CallWatchers {
   readonly #topic: LiveTopic
@@ -23,10 +31,7 @@ export class CallWatchers {
   /** By connection id. */
   readonly #userIds = new Map<string, UserId>()
 
-  constructor(
-    callId: CallId,
-    { idsAs, admit, newEventId }: Pick<CallRoomDeps, 'idsAs' | 'admit' | 'newEventId'>,
-  ) {
+  constructor(callId: CallId, { idsAs, admit, newEventId }: EventWriting) {
     this.#topic = new LiveTopic(`call.${callId}`)
     this.#idsAs = idsAs
     this.#admit = admit

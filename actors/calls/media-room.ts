@@ -265,7 +265,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     const gateway = name === undefined ? undefined : this.#deps.gatewayOf(name)
     if (step.kind === 'open') this.#asked = name
     if (gateway === undefined) {
-      // What a gateway has that is gone from the settings is nobody's to close.
+      // Rooms at a gateway that is gone from the settings stay there.
       if (CLOSING.has(step.kind)) return Promise.resolve()
       return Promise.reject(new GatewayError('network', 'no media gateway may take the room'))
     }

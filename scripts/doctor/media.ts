@@ -14,14 +14,16 @@ import { JanusAdmin } from '../../src/media/janus-admin.ts'
 import type { JanusSettings } from '../../src/media/janus-settings.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
+import { checkLiveKit } from './livekit.ts'
 
 export const checkMedia: Check = async ({ config }) => {
   const { media } = config.application
-  if (media?.kind !== 'janus') {
+  if (media?.kind === 'livekit') return checkLiveKit(media.livekit)
+  if (media === undefined) {
     return [
       off(
         'media',
-        'set CALLSIGN_JANUS_ADMIN_URL and its companions, or CALLSIGN_JANUS_FILE, for group calls through a gateway',
+        'set CALLSIGN_JANUS_ADMIN_URL and its companions, CALLSIGN_JANUS_FILE, or CALLSIGN_LIVEKIT_URL, for group calls through a gateway',
       ),
     ]
   }
@@ -39,7 +41,7 @@ export const checkMedia: Check = async ({ config }) => {
 
 interface Tried {
   readonly settings: JanusSettings
-  /** Whether there are others, so that findings need its name. */
+  /** Findings of one among several need its name. */
   readonly isOneOf: boolean
 }
 

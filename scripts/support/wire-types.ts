@@ -15,7 +15,7 @@ interface Schema {
   readonly description?: string
   readonly const?: string
   readonly 'x-const'?: string | number | boolean
-  readonly enum?: readonly string[]
+  readonly enum?: readonly (string | number)[]
   readonly oneOf?: readonly Schema[]
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
@@ -209,7 +209,7 @@ function replyForms({ paths, components: { schemas } }: OpenApiDocument): string
       return `'${name}'`
     }
     if (always !== undefined) return `'=${always}'`
-    if (schema.enum !== undefined || schema.type === 'string') return `''`
+    if (schema.type === 'string' || typeof schema.enum?.[0] === 'string') return `''`
     if (schema.oneOf !== undefined) return `'${schema.oneOf.map(each => nameOf(each.$ref!)).join('|')}'`
     if (schema.type === 'boolean') return 'true'
     if (schema.type === 'integer' || schema.type === 'number') return '0'

@@ -45,9 +45,10 @@ async function inboxAnswer(url: string, address: string): Promise<Response> {
       () => true,
       () => false,
     )
-    if (!isThere) throw new CallsignError('NO_ANSWER', `No server answers at ${url}.`, { cause })
     const origin = globalThis.location?.origin
-    const sentence = `Pages of ${origin} may not read the codes at ${url}. Start the server with CALLSIGN_CORS_ORIGINS=${origin}, or let the server of the page pass /dev/inbox on and give sentCode its address.`
+    const browser = origin === undefined ? '' : `, or the browser keeps pages of ${origin} from it`
+    if (!isThere) throw new CallsignError('NO_ANSWER', `No server answers at ${url}${browser}.`, { cause })
+    const sentence = `Pages of ${origin} may not read codes at ${url}. Start the server with CALLSIGN_CORS_ORIGINS=${origin}, or have the page's own server pass /dev/inbox on.`
     throw new CallsignError('ORIGIN_NOT_ALLOWED', sentence, { cause })
   }
 }

@@ -2778,7 +2778,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
       'roomToken?': '',
       'pluginToken?': '',
       'token?': '',
-      'keySize?': '',
+      'keySize?': 0,
     },
     isOnGoing: true,
     'invitation?': { callerId: '', callerName: '', displayName: '', 'alias?': '', isContact: true },

@@ -1,6 +1,6 @@
 /**
  * Takes the events of Janus, posted by its `sampleevh`: a listener of its own, on loopback or a private network. Each Janus has
- * a user and password of its own, which tell whose the events are. Bodies hold tokens and addresses of people, and get into
+ * a user and password of its own, which tell the sender of events. Bodies hold tokens and addresses of people, and get into
  * no log.
  */
 
@@ -15,10 +15,10 @@ export interface EventsListener {
   readonly close: () => void
 }
 
-/** Whose the events are, by what a request has to say. */
+/** The name of a gateway for each login that a request may have. */
 export type EventLogins = ReadonlyMap<string, string>
 
-/** Of gateways that have a login. */
+/** Leaves out gateways without a login. */
 export function eventLoginsOf(gateways: readonly Pick<JanusSettings, 'name' | 'eventsLogin'>[]): EventLogins {
   return new Map(
     gateways.flatMap(({ name, eventsLogin }) => {

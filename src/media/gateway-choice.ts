@@ -26,7 +26,7 @@ export function chooseGateway<Found extends Candidate>(
   return loadOf(second) < loadOf(first) ? second : first
 }
 
-/** The order is the call's own; without one of the candidates the others keep theirs. */
+/** The order is the call's own; without one of the candidates the rest keep theirs. */
 export function inRendezvousOrder<Found extends Candidate>(
   callId: CallId,
   candidates: readonly Found[],

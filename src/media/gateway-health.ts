@@ -6,7 +6,7 @@
 export class GatewayHealth {
   readonly #monotonicMs: () => number
   readonly #onTurned: (isUp: boolean, reason: string) => void
-  /** When it last answered, at the earliest a look before the first failure. */
+  /** When it last answered before the first failure, as far as looks are that often. */
   #awaySinceMs: number | undefined
   #answeredAtMs = Number.NEGATIVE_INFINITY
   /** The first of its answers without a failure between them. */
@@ -14,7 +14,7 @@ export class GatewayHealth {
   #isRefusing = false
   #isOnProbation: boolean
 
-  /** `isOnProbation`: it is new beside others, which other processes may not know yet. */
+  /** `isOnProbation`: it is new in a list that was in use, so that another process may not know it yet. */
   constructor(
     monotonicMs: () => number,
     onTurned: (isUp: boolean, reason: string) => void,
@@ -39,7 +39,7 @@ export class GatewayHealth {
   failed(reason: string): void {
     const nowMs = this.#monotonicMs()
     const wasUp = this.isUp
-    this.#awaySinceMs ??= Math.max(this.#answeredAtMs, nowMs - LOOK_MS)
+    this.#awaySinceMs ??= Math.max(this.#answeredAtMs, nowMs - NOTICED_MS)
     this.#answersSinceMs = undefined
     this.#turnedFrom(wasUp, reason)
   }
@@ -77,5 +77,7 @@ export class GatewayHealth {
 
 /** How often each gateway is asked whether it is there. */
 export const LOOK_MS = 2_000
+/** A look that begins just after the gateway went away has failed by then. */
+const NOTICED_MS = 4_000
 const LOST_MS = 10_000
 const PROBATION_MS = 30_000

@@ -5,7 +5,7 @@ import type { CallId } from '../domain/ids.ts'
 import type { GatewayRoom, MediaGateway } from './gateway.ts'
 import type { GatewayHealth } from './gateway-health.ts'
 
-/** What a gateway is watched with, each part bound to this gateway alone. */
+/** The parts that watch a gateway, each bound to this gateway alone. */
 export interface GatewayWatch {
   /** Told of each answer, and of each request without one. */
   readonly health: GatewayHealth

@@ -18,7 +18,7 @@ export interface PoolMember {
   readonly isDraining: boolean
 }
 
-export interface GatewayPoolDeps {
+interface PoolContext {
   readonly index: {
     rooms(): Iterable<GatewayRoom & { readonly gateway: string | undefined }>
     isLive(callId: CallId): boolean
@@ -34,7 +34,7 @@ export interface GatewayPoolDeps {
 }
 
 export class GatewayPool {
-  readonly #deps: GatewayPoolDeps
+  readonly #deps: PoolContext
   #members: ReadonlyMap<string, PoolMember> = new Map()
   /** Gateways that calls were given to, and have not let a device in yet. */
   readonly #given = new Map<CallId, string>()
@@ -42,7 +42,7 @@ export class GatewayPool {
   readonly #lookedAtMs = new Map<GatewayHost, number>()
   readonly #underWay = new Set<GatewayHost>()
 
-  constructor(deps: GatewayPoolDeps) {
+  constructor(deps: PoolContext) {
     this.#deps = deps
   }
 

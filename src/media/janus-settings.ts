@@ -14,7 +14,7 @@ export interface JanusSettings {
   readonly tokenSecret: string
   /** Where devices connect. */
   readonly clientUrl: string
-  /** What it says to have its events taken. */
+  /** Its login at the listener for events. */
   readonly eventsLogin?: { readonly user: string; readonly password: string }
 }
 

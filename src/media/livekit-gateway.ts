@@ -10,42 +10,51 @@ import { type FoundRoom, GatewayError, type GatewayRoom, type MediaGateway } fro
 import type { LiveKitApi } from './livekit-api.ts'
 import type { LiveKitTokens } from './livekit-tokens.ts'
 
-export interface LiveKitGatewayDeps {
-  readonly api: Pick<
-    LiveKitApi,
-    'createRoom' | 'deleteRoom' | 'listRooms' | 'listParticipants' | 'removeParticipant'
-  >
-  readonly tokens: Pick<LiveKitTokens, 'identityOf'>
-  readonly monotonicMs: () => number
-  /** Somebody was put out who may not be in the room. */
-  readonly onStranger: () => void
-}
+type RoomService = Pick<
+  LiveKitApi,
+  'createRoom' | 'deleteRoom' | 'listRooms' | 'listParticipants' | 'removeParticipant'
+>
 
 /** A room that was opened here. */
 interface OpenRoom {
   /** Those who may be there, by identity. */
   readonly entries: Map<string, CallDeviceRef>
-  /** Those who were there at the last look. */
+  /** Those who were there at the last look that was answered. */
   present: readonly CallDeviceRef[]
+  seenAtMs: number
   lookAtMs: number
   pauseMs: number
 }
 
 export class LiveKitGateway implements MediaGateway {
-  readonly #deps: LiveKitGatewayDeps
+  readonly #api: RoomService
+  readonly #tokens: Pick<LiveKitTokens, 'identityOf'>
+  readonly #monotonicMs: () => number
+  readonly #onOutsider: () => void
   readonly #rooms = new Map<number, OpenRoom>()
 
-  constructor(deps: LiveKitGatewayDeps) {
-    this.#deps = deps
+  /** `onOutsider`: somebody was put out who may not be in the room. */
+  constructor(
+    api: RoomService,
+    tokens: Pick<LiveKitTokens, 'identityOf'>,
+    monotonicMs: () => number,
+    onOutsider: () => void,
+  ) {
+    this.#api = api
+    this.#tokens = tokens
+    this.#monotonicMs = monotonicMs
+    this.#onOutsider = onOutsider
   }
 
   readonly open = async (room: GatewayRoom, entries: readonly RoomEntry[]): Promise<void> => {
-    const { api, monotonicMs } = this.#deps
-    const lookAtMs = monotonicMs() + LOOK_MS_MAX
-    const opened: OpenRoom = { entries: new Map(), present: [], lookAtMs, pauseMs: LOOK_MS_MAX }
+    const nowMs = this.#monotonicMs()
+    const opened: OpenRoom = {
+      ...{ entries: new Map(), present: [], seenAtMs: nowMs },
+      ...{ lookAtMs: nowMs + LOOK_MS_MAX, pauseMs: LOOK_MS_MAX },
+    }
     this.#rooms.set(room.roomId, opened)
     this.#letIn(opened, entries)
-    await api.createRoom(roomOf(room), ROOM_FORM)
+    await this.#api.createRoom(roomOf(room), ROOM_FORM)
     // One that was there before may have others in it.
     await this.#look(room.roomId, opened)
   }
@@ -55,7 +64,7 @@ export class LiveKitGateway implements MediaGateway {
     const opened = this.#rooms.get(room.roomId)
     if (opened === undefined) throw new GatewayError('no-such-room', 'the room was not opened')
     this.#letIn(opened, entries)
-    await this.#deps.api.createRoom(roomOf(room), ROOM_FORM)
+    await this.#api.createRoom(roomOf(room), ROOM_FORM)
   }
 
   /** Tokens follow from the time alone. */
@@ -63,25 +72,23 @@ export class LiveKitGateway implements MediaGateway {
     this.admit(room, entries)
 
   readonly remove = async ({ roomId }: GatewayRoom, entry: RoomEntry): Promise<void> => {
-    const { api, tokens, monotonicMs } = this.#deps
-    const identity = tokens.identityOf(entry)
+    const identity = this.#tokens.identityOf(entry)
     const opened = this.#rooms.get(roomId)
     if (opened !== undefined) {
       opened.entries.delete(identity)
-      opened.pauseMs = LOOK_MS_MIN
-      opened.lookAtMs = monotonicMs() + LOOK_MS_MIN
+      watchClosely(opened, this.#monotonicMs())
     }
-    await api.removeParticipant(String(roomId), identity).catch(ignoreMissing)
+    await this.#api.removeParticipant(String(roomId), identity).catch(ignoreMissing)
   }
 
   readonly close = async ({ roomId }: GatewayRoom): Promise<void> => {
     this.#rooms.delete(roomId)
-    await this.#deps.api.deleteRoom(String(roomId)).catch(ignoreMissing)
+    await this.#api.deleteRoom(String(roomId)).catch(ignoreMissing)
   }
 
   /** Those with a number for a name: any other is of another program that LiveKit serves. */
   readonly rooms = async (): Promise<readonly FoundRoom[]> => {
-    const listed = await this.#deps.api.listRooms()
+    const listed = await this.#api.listRooms()
     return listed.flatMap(({ name, metadata }) => {
       const roomId = /^[1-9]\d{0,15}$/.test(name) ? Number(name) : Number.NaN
       if (!Number.isSafeInteger(roomId)) return []
@@ -89,45 +96,51 @@ export class LiveKitGateway implements MediaGateway {
     })
   }
 
-  /** Looks into the rooms whose turn it is. Rejects with the first failure once it has tried all. */
+  /** Looks into the rooms whose turn it is. Call this every two seconds. Rejects at the first failure: the rest has its turn later. */
   async look(): Promise<void> {
-    const nowMs = this.#deps.monotonicMs()
-    const due = [...this.#rooms].filter(([, { lookAtMs }]) => lookAtMs <= nowMs).slice(0, LOOKED_AT_ONCE)
-    const looks = await Promise.allSettled(due.map(([roomId, room]) => this.#look(roomId, room)))
-    for (const look of looks) if (look.status === 'rejected') throw look.reason
+    const nowMs = this.#monotonicMs()
+    const due = [...this.#rooms].filter(([, { lookAtMs }]) => lookAtMs <= nowMs)
+    // Those that wait longest first.
+    due.sort(([, one], [, other]) => one.lookAtMs - other.lookAtMs)
+    for (let at = 0; at < due.length; at += LOOKS_UNDER_WAY) {
+      const looks = due.slice(at, at + LOOKS_UNDER_WAY)
+      await Promise.all(looks.map(([roomId, room]) => this.#look(roomId, room)))
+    }
   }
 
-  /** Devices that were there at the last look. */
+  /** Devices that were there at the last look, as long as that is not long ago. */
   present(): readonly CallDeviceRef[] {
-    return [...this.#rooms.values()].flatMap(({ present }) => present)
+    const sinceMs = this.#monotonicMs() - PRESENT_MS
+    return [...this.#rooms.values()].flatMap(({ present, seenAtMs }) => (seenAtMs > sinceMs ? present : []))
   }
 
   async #look(roomId: number, room: OpenRoom): Promise<void> {
-    const { api, monotonicMs, onStranger } = this.#deps
-    room.lookAtMs = monotonicMs() + room.pauseMs
+    room.lookAtMs = this.#monotonicMs() + room.pauseMs
     room.pauseMs = Math.min(room.pauseMs * 2, LOOK_MS_MAX)
-    const identities = await api.listParticipants(String(roomId)).catch(error => {
-      room.present = []
-      throw error
-    })
+    const identities = await this.#api.listParticipants(String(roomId))
     // Closed meanwhile, or opened anew.
     if (this.#rooms.get(roomId) !== room) return
+    room.seenAtMs = this.#monotonicMs()
     room.present = identities.flatMap(identity => room.entries.get(identity) ?? [])
     const strangers = identities.filter(identity => !room.entries.has(identity))
     if (strangers.length === 0) return
-    // They may come again at once.
-    room.pauseMs = LOOK_MS_MIN
-    room.lookAtMs = monotonicMs() + LOOK_MS_MIN
-    for (const identity of strangers) {
+    watchClosely(room, this.#monotonicMs())
+    for (const identity of strangers.slice(0, PARTICIPANTS_MAX)) {
       if (room.entries.has(identity)) continue
-      await api.removeParticipant(String(roomId), identity).catch(ignoreMissing)
-      onStranger()
+      await this.#api.removeParticipant(String(roomId), identity).catch(ignoreMissing)
+      this.#onOutsider()
     }
   }
 
   #letIn({ entries }: OpenRoom, added: readonly RoomEntry[]): void {
-    for (const entry of added) entries.set(this.#deps.tokens.identityOf(entry), entry.device)
+    for (const entry of added) entries.set(this.#tokens.identityOf(entry), entry.device)
   }
+}
+
+/** Whoever is put out may come again at once. */
+function watchClosely(room: OpenRoom, nowMs: number): void {
+  room.lookAtMs = nowMs
+  room.pauseMs = LOOK_MS_MIN
 }
 
 /** Its text tells the sweep whose room it is. */
@@ -141,8 +154,10 @@ function ignoreMissing(error: unknown): void {
 
 /** No room ends before its call: the longest has a day. */
 const ROOM_FORM = { empty_timeout: 90_000, departure_timeout: 90_000, max_participants: PARTICIPANTS_MAX }
-const LOOK_MS_MIN = 2_000
+/** Less than from one call of `look` to the next. */
+const LOOK_MS_MIN = 1_500
 /** Less than a third of the time after which a silent device is lost. */
 const LOOK_MS_MAX = 20_000
-/** The rest waits for its next turn. */
-const LOOKED_AT_ONCE = 1_000
+const PRESENT_MS = 30_000
+/** Half of the requests that may be: steps of calls go on beside them. */
+const LOOKS_UNDER_WAY = 16

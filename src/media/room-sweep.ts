@@ -1,19 +1,14 @@
 /** The sweep of a media gateway: closes rooms that no live call has, and finds the rooms that the gateway lost. */
 
 import type { CallId } from '../domain/ids.ts'
-import { type FoundRoom, GatewayError } from './gateway.ts'
+import { type FoundRoom, GatewayError, type MediaGateway } from './gateway.ts'
 import type { GatewayWatch } from './gateway-host.ts'
-import type { JanusAdmin } from './janus-admin.ts'
-import { type JanusEvents, sessionIdsOf } from './janus-events.ts'
-import type { JanusGateway } from './janus-gateway.ts'
 
 export interface RoomSweepDeps {
   readonly watch: Pick<GatewayWatch, 'health' | 'calls' | 'onMissing'>
-  readonly admin: JanusAdmin
-  readonly gateway: JanusGateway
-  readonly events: JanusEvents
-  /** Whether the gateway sends events, so that its sessions are compared with them. */
-  readonly hasEvents: () => boolean
+  readonly gateway: Pick<MediaGateway, 'rooms' | 'close'>
+  /** What else is put right, before rooms are reported or closed. */
+  readonly alsoPutRight?: () => Promise<void>
   readonly monotonicMs: () => number
   /** A room of no live call was closed. */
   readonly onStranger: () => void
@@ -30,7 +25,7 @@ export class RoomSweep {
   }
 
   async run(): Promise<void> {
-    const { gateway, watch, monotonicMs, hasEvents, onStranger } = this.#deps
+    const { gateway, watch, monotonicMs, alsoPutRight, onStranger } = this.#deps
     const { health, calls, onMissing } = watch
     const askedAtMs = monotonicMs()
     const found = await this.#tried(gateway.rooms(), error => {
@@ -39,7 +34,7 @@ export class RoomSweep {
     if (found === undefined) return
     health.tookSecrets(true)
     this.roomCount = found.length
-    if (hasEvents()) await this.#compareSessions()
+    await alsoPutRight?.()
     const here = new Set(found.map(({ roomId }) => roomId))
     for (const { callId, roomId } of calls.rooms()) if (!here.has(roomId)) onMissing(callId, askedAtMs)
     const strangers = found.filter(
@@ -48,20 +43,7 @@ export class RoomSweep {
     for (const stranger of strangers.slice(0, CLOSED_AT_ONCE)) if (await this.#close(stranger)) onStranger()
   }
 
-  async #compareSessions(): Promise<void> {
-    const { admin, gateway, events } = this.#deps
-    const answer = await this.#tried(admin.request({ janus: 'list_sessions' }))
-    if (answer === undefined) return
-    const sessionIds = sessionIdsOf(answer)
-    events.keepOnly(sessionIds)
-    const unknown = [...sessionIds].filter(id => !events.isKnown(id))
-    for (const id of unknown.slice(0, ASKED_AT_ONCE)) {
-      events.take((await this.#tried(gateway.eventsOf(id))) ?? [])
-    }
-    events.tellAgain()
-  }
-
-  /** A foreign room stays: its secret is not known here. */
+  /** A foreign room at a Janus stays: its secret is not known here. */
   async #close({ roomId, callId = NO_CALL }: FoundRoom): Promise<boolean> {
     return (await this.#tried(this.#deps.gateway.close({ roomId, callId }).then(() => true))) ?? false
   }
@@ -83,4 +65,3 @@ function isRefusal(error: unknown): boolean {
 const NO_CALL = 0n as CallId
 /** The rest waits for the next sweep. */
 const CLOSED_AT_ONCE = 500
-const ASKED_AT_ONCE = 200

@@ -28,7 +28,7 @@ export interface BannerFacts {
     readonly apns: boolean
     readonly fcm: boolean
     readonly turn: boolean
-    readonly media: boolean
+    readonly media: 'janus' | 'livekit' | false
   }
   /** Where devices reach the media gateway, if there is one. */
   readonly mediaUrl?: string | undefined
@@ -50,7 +50,9 @@ export function formatBanner(facts: BannerFacts): string {
     `  server API     ${column(`${serverApi}/server/openapi.json`)}for your backend; /operator`,
     ...(facts.mediaUrl === undefined
       ? []
-      : [`  media          ${column(facts.mediaUrl)}Janus, for encrypted group calls`]),
+      : [
+          `  media          ${column(facts.mediaUrl)}${MEDIA[facts.features.media || 'janus']}, for encrypted group calls`,
+        ]),
     `  log            ${column(`${http}/checkpoint`)}${origin}, ${treeSize} entries`,
     `  verify with    ${vkey}`,
     `  data           ${dataFolder}`,
@@ -120,6 +122,7 @@ function column(text: string): string {
   return `${text.padEnd(36)} `
 }
 
+const MEDIA = { janus: 'Janus', livekit: 'LiveKit' } as const
 const ON_CONSOLE = 'shown on the console'
 const SERVICES = [
   { feature: 'mail', name: 'mail', settings: 'CALLSIGN_SMTP_URL, CALLSIGN_MAIL_FROM', meanwhile: ON_CONSOLE },

@@ -260,3 +260,34 @@ export function observeDatabase(
   for (const [figure, name, help] of gauges)
     metrics.gauge(name, help, () => Number(figures()[figure] ?? Number.NaN))
 }
+
+/** A media gateway as its operator watches it. */
+export interface GatewayFigures {
+  readonly name: string
+  readonly isUp: boolean
+  readonly isDraining: boolean
+  readonly rooms: number
+  readonly calls: number
+}
+
+export function observeMedia(metrics: Metrics, read: () => readonly GatewayFigures[]): void {
+  const gauge = (name: string, help: string, figureOf: (gateway: GatewayFigures) => number) =>
+    metrics.labelledGauge(
+      name,
+      help,
+      'gateway',
+      () => new Map(read().map(gateway => [gateway.name, figureOf(gateway)])),
+    )
+  gauge(
+    'callsign_media_gateway_up',
+    'Whether the media gateway answered last, and takes its secrets: 1 or 0',
+    ({ isUp }) => Number(isUp),
+  )
+  gauge(
+    'callsign_media_gateway_draining',
+    'Whether the media gateway keeps its calls and gets no others: 1 or 0',
+    ({ isDraining }) => Number(isDraining),
+  )
+  gauge('callsign_media_rooms', 'Rooms that the media gateway had at the last sweep', ({ rooms }) => rooms)
+  gauge('callsign_media_calls', 'Live calls that have their room at the media gateway', ({ calls }) => calls)
+}

@@ -14,7 +14,6 @@ import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
 import type { Channel } from '../domain/messages/outbox-message.ts'
 import type { DeathReason } from '../domain/operators/webhook-event.ts'
-import type { GatewayFailure } from '../media/gateway.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {
@@ -122,6 +121,13 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly mediaOutsiders = new Counter({
+    name: 'callsign_media_outsiders_total',
+    help: 'People who were put out of a room of the media gateway because they were not in its call: LiveKit alone',
+    labelNames: ['gateway'],
+    registers: [this.#registry],
+  })
+
   readonly mediaStrangers = new Counter({
     name: 'callsign_media_strangers_total',
     help: 'Rooms of the media gateway that were closed because no live call had them there',
@@ -162,7 +168,7 @@ export class Metrics {
 
   /** Its name is gone from the settings: else each name of a long life would leave figures. */
   forgetGateway(gateway: string): void {
-    for (const outcome of Object.keys(MEDIA_OUTCOMES)) this.mediaRequests.remove({ gateway, outcome })
+    for (const outcome of MEDIA_OUTCOMES) this.mediaRequests.remove({ gateway, outcome })
     for (const status of MEDIA_STATUSES) this.mediaEvents.remove({ gateway, status })
     this.mediaStrangers.remove({ gateway })
   }
@@ -268,6 +274,7 @@ const OF_WRITER = [
   'callsign_pushes_lowered_total',
   'callsign_media_requests_total',
   'callsign_media_events_total',
+  'callsign_media_outsiders_total',
   'callsign_media_strangers_total',
   'callsign_log_registrations_total',
   'callsign_log_batches_total',
@@ -287,16 +294,8 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   'token-unknown': true,
   'too-late': true,
 }
-const MEDIA_OUTCOMES: Record<GatewayFailure | 'ok', true> = {
-  ok: true,
-  timeout: true,
-  network: true,
-  malformed: true,
-  busy: true,
-  refused: true,
-  'room-in-use': true,
-  'no-such-room': true,
-}
+/** Outcomes by which requests to media gateways are counted. */
+const MEDIA_OUTCOMES = ['ok', 'timeout', 'network', 'malformed']
 const MEDIA_STATUSES = ['200', '400', '405', '413']
 const WEBHOOK_OUTCOMES: Record<WebhookOutcome['kind'], true> = {
   sent: true,

@@ -8,13 +8,13 @@ import type { HttpServer } from '../transport/http.ts'
 import type { Process } from './process/process.ts'
 import { type Config, ConfigError } from './settings/config.ts'
 
-/** What serves the public port: this process, or others. */
+/** The server of the public port, in this process or in fronts. */
 export type RenewedServer = Pick<HttpServer, 'renewCertificate'> & {
   /** Resolves when the other processes make tokens for these gateways. */
   readonly renewMedia?: (settings: MediaSettings) => Promise<void>
 }
 
-/** Takes them as `read` returns them. Logs what is broken, and keeps what is served. */
+/** Takes them as `read` returns them. A broken one is logged, and the one in use stays. */
 export async function renewSettings(
   context: Process,
   http: RenewedServer,

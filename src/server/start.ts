@@ -260,7 +260,7 @@ function announce({ context: { config }, addresses, writer }: Machine, ready: Re
     areKeysNew: writer.log.keys.areNew,
     ...(config.isExposed ? { phones: addresses.publicUrl() } : {}),
     isTerminal: process.stderr.isTTY,
-    features: { ...features, media: features.media !== 'client' },
+    features: { ...features, media: features.media !== 'client' && features.media },
     mediaUrl: clientUrlOf(config.application.media),
   })
   process.stderr.write(banner)

@@ -53,6 +53,6 @@ export const FILE_PREFLIGHT_HEADERS: readonly (readonly [string, string])[] = [
   ...PREFLIGHT_HEADERS.slice(1),
 ]
 
-/** The headers of answers that a page may read. */
+/** The headers of answers that a page may read. `Date` tells apps the time by the server's clock. */
 export const EXPOSED_HEADERS =
-  'retry-after, ratelimit, ratelimit-policy, x-request-id, api-version, deprecation'
+  'date, retry-after, ratelimit, ratelimit-policy, x-request-id, api-version, deprecation'

@@ -15,6 +15,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 const MAIN = join(PROJECT_ROOT, 'examples/android/app/src/main')
 const SOURCES = join(MAIN, 'kotlin/org/example/calls')
 const manifest = readFileSync(join(MAIN, 'AndroidManifest.xml'), 'utf8')
+const sound = readFileSync(join(PROJECT_ROOT, 'examples/android/livekit/Sound.kt'), 'utf8')
 const sources = readdirSync(SOURCES).map(name => readFileSync(join(SOURCES, name), 'utf8'))
 const build = readFileSync(join(PROJECT_ROOT, 'examples/android/app/build.gradle.kts'), 'utf8')
 
@@ -30,7 +31,7 @@ const flat = (text: string) => text.replaceAll(/^ +/gm, '').trim()
 t.test('the page shows code of the example', async t => {
   const page = readFileSync(join(PROJECT_ROOT, 'docs/android.md'), 'utf8')
   const blocks = [...page.matchAll(/^ *```(kotlin|xml)\n(.*?)^ *```$/gms)].map(([, , code]) => flat(code!))
-  const files = [...sources, manifest, build].map(flat)
+  const files = [...sources, sound, manifest, build].map(flat)
   const strange = blocks.filter(code => !files.some(file => file.includes(code)))
   t.ok(blocks.length > 8)
   t.equal(strange.length, 1, 'the line for Maven alone')

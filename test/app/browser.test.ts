@@ -82,7 +82,7 @@ t.test('the bundle is small, and has no code of schemas', async t => {
   const late = bytesOf(outputFiles.filter(({ path }) => isLate(path)))
   const first = bytesOf(outputFiles) - late
   t.comment(`${first} bytes with gzip, and ${late} that load after signing in`)
-  t.ok(first < 61_300, `${first} bytes`)
+  t.ok(first < 61_600, `${first} bytes`)
   t.ok(late > 0 && late < 20_000, `${late} bytes`)
   t.same(
     Object.keys(metafile.inputs).filter(name => /typebox|schema/.test(name)),
@@ -128,29 +128,26 @@ t.test(
 )
 
 t.test(
-  'a page of another origin hears why it can’t read codes, and reads them once the server lets it',
+  'a foreign page hears why it can’t read codes, and reads them once the server lets it',
   long({ skip: skipWithoutChromium }),
   async t => {
     t.testdir({ closed: {}, open: {} })
-    const pages = createServer((_, answer) => {
-      answer.setHeader('content-type', 'text/html').end('<!doctype html><title>app</title>')
-    })
+    const pages = createServer((_, answer) =>
+      answer.setHeader('content-type', 'text/html').end('<title>app</title>'),
+    )
     pages.listen(0, '127.0.0.1')
     await once(pages, 'listening')
     t.teardown(() => pages.close())
-    const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
-    const context = await (await openBrowser(t))!.newContext()
-    const page = await context.newPage()
+    const origin = `http://localhost:${(pages.address() as AddressInfo).port}`
+    const page = await (await (await openBrowser(t))!.newContext()).newPage()
     await page.goto(origin)
     await page.evaluate(`${Buffer.from(await bundle('development'))}; window.app = app`)
     const outcome = (url: string) =>
       page.evaluate<{ value?: string; code?: string; message: string }>(`
         app.sentCode('${url}', 'ann@example.org').then(value => ({ value }), ({ code, message }) => ({ code, message }))`)
     const { http } = await serverFor(t, 'closed')
-    const refused = await outcome(http)
-    t.equal(refused.code, 'ORIGIN_NOT_ALLOWED')
-    t.match(refused.message, `Start the server with CALLSIGN_CORS_ORIGINS=${origin},`)
-    t.match(await outcome('http://127.0.0.1:9'), { code: 'NO_ANSWER' })
+    t.match(await outcome(http), { code: 'ORIGIN_NOT_ALLOWED', message: /CALLSIGN_CORS_ORIGINS/ })
+    t.match(await outcome('http://127.0.0.1:9'), { code: 'NO_ANSWER', message: origin })
     const open = await serverFor(t, 'open', { CALLSIGN_CORS_ORIGINS: origin })
     await postJson(`${open.http}/app/api/login`, { email: 'ann@example.org' })
     t.match((await outcome(open.http)).value, /^\d{6}$/)

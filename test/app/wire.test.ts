@@ -65,3 +65,18 @@ t.test('a constant is one by its mark, whatever its description says', async t =
   t.match(made, /marked\?: true\n/)
   t.match(made, /told\?: boolean\n/)
 })
+
+t.test('the form of a choice of numbers is a number', async t => {
+  const size = { type: 'integer', enum: [128, 256] }
+  const schema = { type: 'object', properties: { size, kind: { type: 'string', enum: ['a'] } } }
+  const responses = { 200: { content: { 'application/json': { schema } } } }
+  const paths = { '/app/api/a': { get: { operationId: 'a', summary: 'A', responses } } }
+  const { channels, components } = EVENTS
+  const schemas = { Outer: {}, Hook: WEBHOOK }
+  const made = wireTypes(
+    { paths, components: { schemas: {} } },
+    { channels, components: { ...components, schemas } },
+  )
+  t.match(made, /'size\?': 0/)
+  t.match(made, /'kind\?': ''/)
+})

@@ -1,13 +1,17 @@
-/** `examples/next`, installed with the packed SDK, built and served: it signs a user in, knows them, and takes webhooks. */
+/**
+ * `examples/next`, installed with the packed SDK, built and served: it signs a user in, knows them, and takes webhooks. A page that
+ * is put beside it has the worker of calls' media.
+ */
 
 import { createHmac } from 'node:crypto'
-import { cpSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Callsign } from '../../src/app/callsign.ts'
 import { memoryStorage } from '../../src/app/storage/storage.ts'
 import { CallsignServer } from '../../src/backend/server.ts'
 import { webSocket } from '../support/app-connections.ts'
+import { openBrowser } from '../support/browser.ts'
 import { freePort } from '../support/free-port.ts'
 import { openServer } from '../support/open-server.ts'
 import { builtProgram, runProgram, spawnBound } from '../support/programs.ts'
@@ -22,10 +26,29 @@ const run = (file: string, ...args: string[]) => runProgram(file, args, { enviro
 const asked = await run('npm', 'view', 'next', 'version')
 const skip = asked.code !== 0 && 'needs the packages of Next.js, and npm reaches no registry'
 
+const LAYOUT = `export default function Layout({ children }) {
+  return <html lang="en"><body>{children}</body></html>
+}
+`
+const MEDIA_PAGE = `'use client'
+import { GatewayMedia } from '@callsign/sdk/app/media'
+import { useEffect } from 'react'
+
+export default function Page() {
+  useEffect(() => {
+    window.answer = new GatewayMedia({ callId: '1' }).statistics().then(({ participants }) => participants.size)
+  }, [])
+  return null
+}
+`
+
 t.test('the example in Next.js', { skip }, async t => {
   const folder = t.testdir()
   const example = join(folder, 'example')
   cpSync(join(PROJECT_ROOT, 'examples/next'), example, { recursive: true })
+  mkdirSync(join(example, 'app/media'))
+  writeFileSync(join(example, 'app/layout.jsx'), LAYOUT)
+  writeFileSync(join(example, 'app/media/page.jsx'), MEDIA_PAGE)
   const packed = await run(process.execPath, builtProgram('scripts/support/pack-sdk'), folder)
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefix', example]
   const installed = await run('npm', 'install', ...flags, packed.stdout.trim())
@@ -61,6 +84,11 @@ t.test('the example in Next.js', { skip }, async t => {
   })
   t.teardown(() => child.kill())
   await new Started(child).printed('✓ Ready')
+
+  const page = await (await openBrowser(t))?.newPage()
+  await page?.goto(`${address}/media`)
+  await page?.waitForFunction('window.answer')
+  t.equal(await page?.evaluate('answer'), page && 0, 'the worker answers')
 
   const callsign = new CallsignServer({ url: server.serverApi, key })
   await callsign.users.put({ ext: 'acme-1' }, { displayName: 'Ann' })

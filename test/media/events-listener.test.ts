@@ -9,7 +9,7 @@ const GOOD = `Basic ${Buffer.from('janus:secret').toString('base64')}`
 
 async function open(t: Test) {
   const taken: unknown[] = []
-  /** Of each gateway. */
+  /** Each with the gateway that was answered. */
   const statuses: [number, string | undefined][] = []
   const logins = eventLoginsOf([
     { name: 'one', eventsLogin: { user: 'janus', password: 'secret' } },

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { type BannerFacts, formatBanner } from '../../src/operations/banner.ts'
 
-const ALL = { mail: true, sms: true, apns: true, fcm: true, turn: true, media: true }
+const ALL = { mail: true, sms: true, apns: true, fcm: true, turn: true, media: 'janus' as const }
 const FACTS: BannerFacts = {
   version: '1.2.3',
   http: 'http://127.0.0.1:8080',
@@ -62,13 +62,23 @@ t.test('names the settings of each service that is missing, and of no other', as
 })
 
 t.test('fits a usual terminal when everything is missing', async t => {
-  const features = { mail: false, sms: false, apns: false, fcm: false, turn: false, media: false }
+  const features = { mail: false, sms: false, apns: false, fcm: false, turn: false, media: false as const }
   const lines = formatBanner({ ...FACTS, features, areKeysNew: true }).split('\n')
   t.ok(lines.length <= 30, `${lines.length} lines`)
   t.same(
     lines.filter(line => line.length > 100),
     [],
   )
+})
+
+t.test('names the kind of the media gateway', async t => {
+  const mediaUrl = 'wss://media.example.org'
+  const lineWith = (media: 'janus' | 'livekit') => {
+    const banner = formatBanner({ ...FACTS, mediaUrl, features: { ...ALL, media } })
+    return banner.match(/^ {2}media .*$/m)?.[0]
+  }
+  t.match(lineWith('janus'), /wss:\/\/media\.example\.org +Janus, for encrypted group calls/)
+  t.match(lineWith('livekit'), /wss:\/\/media\.example\.org +LiveKit, for encrypted group calls/)
 })
 
 t.test('warns of new keys', async t => {

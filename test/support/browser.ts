@@ -18,7 +18,7 @@ export const skipWithoutChromium: string | false =
 export const PHONE = { width: 390, height: 844 } as const
 export const DESKTOP = { width: 1280, height: 800 } as const
 
-/** What a test needs of a page, whichever library drives its browser. */
+/** A page as tests use it, with any library that drives its browser. */
 export interface BrowserPage {
   goto(url: string): Promise<unknown>
   evaluate(script: string): Promise<unknown>

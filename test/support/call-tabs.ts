@@ -27,7 +27,7 @@ export class CallTabs {
     return new CallTabs(browser, server, await bundle())
   }
 
-  /** Signs in the person with this number, who answers each call and sends sound and picture; they know nobody yet. */
+  /** Signs in the person with this number, without a contact, who answers each call with sound and picture. */
   async open(at: number): Promise<CallTab> {
     const page = await (await this.#browser.newContext(WITH_CAMERA)).newPage()
     return { page, userId: await this.begin(page, at) }
@@ -44,7 +44,7 @@ export class CallTabs {
   }
 }
 
-/** The others become contacts of the first. */
+/** Makes the other people contacts of the first. */
 export async function befriendTabs(first: CallTab, others: readonly CallTab[]): Promise<void> {
   for (const { page, userId } of others) {
     await first.page.evaluate(`me.contacts.request({ userId: '${userId}' })`)

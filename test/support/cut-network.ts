@@ -47,13 +47,18 @@ export class CutNetwork {
     return network
   }
 
-  /** Each end drops what it is to send, and nobody is told. */
+  /** Each end drops all that it is to send, in silence. */
   async pull(): Promise<void> {
     for (const { link, by } of this.#ends) await run(...by, TC, 'qdisc', 'replace', 'dev', link, ...NOTHING)
   }
 
   async plug(): Promise<void> {
     for (const { link, by } of this.#ends) await run(...by, TC, 'qdisc', 'delete', 'dev', link, ...NOTHING)
+  }
+
+  /** Takes it away from this side, which had one network more by it. */
+  async end(): Promise<void> {
+    await run(IP, 'link', 'set', this.#ends[0]!.link, 'down')
   }
 
   /** One in this network, to which this side is 127.0.0.1: so its pages may use what else needs https. */

@@ -19,6 +19,7 @@ export interface JanusOptions {
   readonly host?: string
   /** Where its events go; by default to a server with the `environment` of this Janus. */
   readonly eventsUrl?: string
+  readonly eventsUser?: string
   readonly sendsEvents?: false
 }
 
@@ -37,7 +38,7 @@ export async function startJanus(t: Test, folder: string, options: JanusOptions 
     JANUS_ADMIN_KEY: secrets.adminKey,
     JANUS_TOKEN_SECRET: secrets.tokenSecret,
     JANUS_EVENTS_URL: options.eventsUrl ?? `http://127.0.0.1:${ports.events}/events`,
-    JANUS_EVENTS_USER: EVENTS_USER,
+    JANUS_EVENTS_USER: options.eventsUser ?? EVENTS_USER,
     JANUS_EVENTS_PASSWORD: secrets.eventsPassword,
     JANUS_WS_IP: options.host ?? '127.0.0.1',
     JANUS_WS_PORT: ports.ws,
@@ -91,6 +92,15 @@ export class Janus {
     }
   }
 
+  /** Its entry in a server's list of gateways. */
+  listed(name: string, more: object = {}): object {
+    return {
+      ...{ name, adminUrl: this.adminUrl, clientUrl: this.url },
+      ...this.secrets,
+      ...more,
+    }
+  }
+
   /** All that it has printed. */
   get log(): string {
     return this.#log
@@ -140,7 +150,7 @@ export class Janus {
       try {
         return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`${process}/fd/${fd}`))?.[1]]
       } catch {
-        // Closed meanwhile.
+        // Closed since the folder was read.
         return []
       }
     })

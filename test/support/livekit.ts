@@ -1,6 +1,7 @@
 /**
- * A real LiveKit server on loopback, built from its own source by the Go module proxy: 1.7.2 is the newest that
- * `go install` takes. The program is kept in the user's cache; where it is not there, building it takes some minutes.
+ * A real LiveKit server on loopback, built from its own source by the Go module proxy: 1.9.12 is the newest that
+ * `go install` takes, and `livekit-client` gets nothing published at those of 1.7. The program is kept in the user's cache; where
+ * it is not there, building it takes some minutes.
  */
 
 import type { ChildProcess } from 'node:child_process'
@@ -47,8 +48,14 @@ export async function buildLiveKit(): Promise<LiveKitBuild> {
 }
 
 /** Runs until the end of the test, its file in the folder. Resolves when it answers. */
-export async function startLiveKit(t: Test, { program }: LiveKitBuild, folder: string): Promise<LiveKit> {
-  const livekit = new LiveKit(program, join(folder, 'livekit.yaml'), await freePort(), await freePort())
+export async function startLiveKit(
+  t: Test,
+  { program }: LiveKitBuild,
+  folder: string,
+  { makesRooms = false }: { readonly makesRooms?: boolean } = {},
+): Promise<LiveKit> {
+  const ports = [await freePort(), await freePort()] as const
+  const livekit = new LiveKit(program, join(folder, 'livekit.yaml'), ports, makesRooms)
   t.teardown(() => livekit.kill())
   await livekit.start()
   return livekit
@@ -66,7 +73,13 @@ export class LiveKit {
   #child: ChildProcess | undefined
   #log = ''
 
-  constructor(program: string, file: string, port: number, tcpPort: number) {
+  /** `makesRooms`: for whoever has a token for one. */
+  constructor(
+    program: string,
+    file: string,
+    [port, tcpPort]: readonly [number, number],
+    makesRooms: boolean,
+  ) {
     this.#program = program
     this.#file = file
     this.url = `ws://127.0.0.1:${port}`
@@ -84,7 +97,7 @@ export class LiveKit {
         use_external_ip: false,
         enable_loopback_candidate: true,
       },
-      room: { auto_create: false },
+      room: { auto_create: makesRooms },
       logging: { level: 'debug', json: true },
     }
     writeFileSync(file, JSON.stringify(settings))
@@ -156,7 +169,7 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null
 }
 
-const VERSION = '1.7.2'
+const VERSION = '1.9.12'
 const RTP_PORTS = 400
 const RTP_PORT_MIN = 10_000
 const RTP_PORT_MAX = 32_000 - RTP_PORTS

@@ -42,7 +42,7 @@ function preflight(url: string, origin: string): Promise<Response> {
   return fetch(url, { method: 'OPTIONS', headers })
 }
 
-const EXPOSED = 'retry-after, ratelimit, ratelimit-policy, x-request-id, api-version, deprecation'
+const EXPOSED = 'date, retry-after, ratelimit, ratelimit-policy, x-request-id, api-version, deprecation'
 
 t.test('a preflight from a listed origin gets methods, headers and their lifetime', async t => {
   const url = await serve(t, { corsOrigins: ORIGINS })

@@ -54,7 +54,7 @@ function ringingText(others: readonly CallMember[]): string {
 
 /** A tile for each other person who is there, and what they show of their screens before all. */
 function picturesView({ media, user }: State, { participants, state }: Call): View {
-  const { local, peers, isSoundOn, isCameraOff } = media
+  const { local, peers, isSoundOn, isCameraOff, isLinkLost } = media
   const others = participants.filter(({ userId }) => userId !== user?.userId)
   const present = others.filter(one => one.state === 'joined')
   const screens = peers.filter(({ hasScreen }) => hasScreen)
@@ -65,11 +65,11 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
     tileView(
       one,
       peers.find(({ userId }) => userId === one.userId),
-      isSoundOn,
+      { isSoundOn, isLinkLost },
     ),
   )
   const unknown = peers.filter(({ userId, hasStream }) => userId === undefined && hasStream)
-  tiles.push(...unknown.map(peer => tileView(UNKNOWN, peer, isSoundOn)))
+  tiles.push(...unknown.map(peer => tileView(UNKNOWN, peer, { isSoundOn, isLinkLost })))
   const othersShown = screens.length + tiles.length
   // One's own picture lies over a single other one, and has a place among several.
   const places = hasOwn && othersShown > 1 ? othersShown + 1 : othersShown
@@ -84,13 +84,20 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
 }
 
 /** The state of picture and sound, in words. */
-function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
+function mediaText({ connection, media: { problem, peers, isSoundOn, isLinkLost } }: State): View {
   const isSilent = peers.length > 0 && !isSoundOn
-  return html`${problem === undefined ? nothing : html`<p class="quiet">${problem}</p>`}
+  // Without a connection to the server the page has said so.
+  const isLost = isLinkLost && connection === 'connected'
+  return html`${isLost ? html`<p class="bad">Your connection is lost. Connecting again …</p>` : nothing}
+    ${problem === undefined ? nothing : html`<p class="quiet">${problem}</p>`}
     ${isSilent ? html`<p class="quiet">Sound is off: two tabs of one computer would hear each other.</p>` : nothing}`
 }
 
-function tileView({ name }: Pick<CallMember, 'name'>, peer: MediaPeer | undefined, isSoundOn: boolean) {
+function tileView(
+  { name }: Pick<CallMember, 'name'>,
+  peer: MediaPeer | undefined,
+  { isSoundOn, isLinkLost }: Pick<MediaView, 'isSoundOn' | 'isLinkLost'>,
+) {
   const { hasStream, isMuted, isSpeaking } = peer ?? {}
   const link = peer?.state ?? 'connecting'
   // A device that is gone would leave its last picture standing.
@@ -103,7 +110,7 @@ function tileView({ name }: Pick<CallMember, 'name'>, peer: MediaPeer | undefine
         : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${name}’s camera`}
           data-stream=${peer?.id} .muted=${!isSoundOn} autoplay playsinline></video>`
     }
-    <figcaption>${isMuted ? iconView('microphone', true) : nothing}${name}${link === 'connected' ? nothing : html` · ${LINK_STATES[link]}`}</figcaption>
+    <figcaption>${isMuted ? iconView('microphone', true) : nothing}${name}${link === 'connected' || isLinkLost ? nothing : html` · ${LINK_STATES[link]}`}</figcaption>
   </figure>`
 }
 

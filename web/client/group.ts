@@ -1,6 +1,6 @@
 /** A call by way of the server's gateway, which can't open what it carries: `@callsign/sdk/app/media` does the work. */
 
-import type { Call, Callsign } from '../../src/app/app.ts'
+import { type Call, type Callsign, type CallsignError, hasCode } from '../../src/app/app.ts'
 import { type CallMedia, joinMedia, type MediaParticipant } from '../../src/app/media/media.ts'
 import type { Carrier } from './carrier.ts'
 import type { MediaPeer } from './state.ts'
@@ -8,8 +8,9 @@ import type { MediaPeer } from './state.ts'
 export class Group implements Carrier {
   readonly #media: CallMedia
   readonly #onPeers: (peers: readonly MediaPeer[]) => void
-  #speaking: ReadonlySet<string> = new Set()
-  readonly #timer: ReturnType<typeof setInterval>
+  #speaking: string | undefined
+  isLinkLost = false
+  failure: CallsignError | undefined
 
   /** Throws `MEDIA_UNSUPPORTED`. */
   constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
@@ -17,9 +18,20 @@ export class Group implements Carrier {
     const relay = () => me.relay()
     this.#media = joinMedia(call, { relay, microphone: false, camera: false, newWorker })
     for (const name of ['participant', 'gone', 'state'] as const) this.#media.on(name, () => this.#show())
-    // The next attempt follows, and the tiles say that they connect.
-    this.#media.on('error', () => {})
-    this.#timer = setInterval(() => void this.#listen(), LISTEN_MS)
+    this.#media.on('speaking', speaker => {
+      this.#speaking = speaker?.feed
+      this.#show()
+    })
+    this.#media.on('quality', ({ feed, quality }) => {
+      if (feed === 'own') this.isLinkLost = quality === 'lost'
+      this.#show()
+    })
+    this.#media.on('error', error => {
+      // After any other error the next attempt follows, and the page says that it connects.
+      if (!hasCode(error, 'MEDIA_UNSUPPORTED')) return
+      this.failure = error
+      this.#show()
+    })
   }
 
   send(local: MediaStream): void {
@@ -42,29 +54,18 @@ export class Group implements Carrier {
   }
 
   close(): void {
-    clearInterval(this.#timer)
     this.#media.leave()
-  }
-
-  /** A person who is loud enough has the ring. */
-  async #listen(): Promise<void> {
-    const { participants } = await this.#media.statistics()
-    const loud = [...participants].filter(([, { level }]) => level > LOUD).map(([feed]) => feed)
-    if (loud.length === this.#speaking.size && loud.every(feed => this.#speaking.has(feed))) return
-    this.#speaking = new Set(loud)
-    this.#show()
   }
 
   #show(): void {
     this.#onPeers(this.#media.participants.map(one => this.#peerOf(one)))
   }
 
-  #peerOf({ userId, feed, microphone, camera, screen, undecryptable }: MediaParticipant): MediaPeer {
-    const isLinked = this.#media.state === 'connected'
+  #peerOf({ userId, feed, microphone, camera, screen, quality, undecryptable }: MediaParticipant): MediaPeer {
     return {
       id: feed,
       userId,
-      state: undecryptable !== undefined ? 'undecryptable' : isLinked ? 'connected' : 'interrupted',
+      state: undecryptable !== undefined ? 'undecryptable' : quality === 'lost' ? 'interrupted' : 'connected',
       hasStream: microphone !== undefined || camera !== undefined,
       hasPicture: camera?.isOn === true && !camera.isPaused,
       hasScreen: screen?.isOn === true,
@@ -74,14 +75,10 @@ export class Group implements Carrier {
         this.#media.show(feed, 'camera', video)
       },
       isMuted: microphone?.isOn === false,
-      isSpeaking: microphone?.isOn === true && this.#speaking.has(feed),
+      isSpeaking: feed === this.#speaking,
     }
   }
 }
-
-const LISTEN_MS = 300
-/** Between 0 and 1: speech, not the noise of a room. */
-const LOUD = 0.03
 
 /** A file of this server: the policy of its pages allows no worker of a Blob URL. */
 function newWorker(): Worker {

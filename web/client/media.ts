@@ -76,7 +76,9 @@ export class Media {
     const { callId, isVideo } = call
     this.#siblings.postMessage({ callId, isAsking: true })
     const onPeers = (peers: readonly MediaPeer[]) => {
-      if (this.#call === call) this.#store.updateMedia({ peers })
+      if (this.#call !== call) return
+      const { isLinkLost = false, failure } = this.#carrier ?? {}
+      this.#store.updateMedia({ peers, isLinkLost, ...(failure && { problem: failure.sentence }) })
     }
     try {
       const Carrying = call.media?.kind === 'janus' ? Group : Mesh

@@ -165,6 +165,8 @@ export interface MediaView {
   /** Whether other people's sound is on. */
   readonly isSoundOn: boolean
   readonly peers: readonly MediaPeer[]
+  /** Said once, for nothing comes from any of them. */
+  readonly isLinkLost: boolean
 }
 
 export interface MediaPeer {
@@ -195,6 +197,7 @@ export const NO_MEDIA: MediaView = {
   isCameraOff: false,
   isSoundOn: true,
   peers: [],
+  isLinkLost: false,
 }
 
 /** The state of a tab without a user. */

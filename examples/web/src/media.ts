@@ -4,6 +4,7 @@ import type { Call, Callsign } from '@callsign/sdk/app'
 import { joinMedia } from '@callsign/sdk/app/media'
 
 const tiles = document.querySelector('#tiles')!
+const link = document.querySelector('#link')!
 
 /** Goes along with the call from when it is active to its end. */
 export function showMedia(me: Callsign, call: Call): void {
@@ -26,10 +27,26 @@ export function showMedia(me: Callsign, call: Call): void {
       media.show(feed, 'camera', video)
     })
     media.on('gone', ({ feed }) => tileOf(feed)?.remove())
+    media.on('speaking', speaker => {
+      for (const tile of tiles.children)
+        tile.classList.toggle('speaking', tile.matches(`[data-feed="${speaker?.feed}"]`))
+    })
+    // Said once: while this device's own link is lost, nothing is wrong with the others'.
+    media.on('quality', ({ feed, quality }) => {
+      if (feed === 'own')
+        link.textContent = quality === 'lost' ? 'Your connection is lost. Connecting again …' : ''
+      else tileOf(feed)?.classList.toggle('lost', quality === 'lost')
+    })
+    media.on('error', ({ code, sentence }) => {
+      if (code === 'MEDIA_UNSUPPORTED') link.textContent = sentence
+    })
     showOwn()
   }
   call.on('state', begin)
-  call.on('ended', () => tiles.replaceChildren())
+  call.on('ended', () => {
+    tiles.replaceChildren()
+    link.textContent = ''
+  })
   begin()
 }
 

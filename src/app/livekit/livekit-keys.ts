@@ -46,7 +46,7 @@ export interface LiveKitSender {
   readonly deviceId: string
 }
 
-/** What every LiveKit SDK derives the same AES key from: a string. */
+/** A string, since all LiveKit SDKs derive the same AES key from a string alone. */
 export function liveKitKey(callKey: Uint8Array, { callId, epoch, userId, deviceId }: LiveKitSender): string {
   const numbers = new DataView(new ArrayBuffer(28))
   numbers.setBigUint64(0, BigInt(callId))
@@ -88,7 +88,7 @@ export function feedLiveKitKeys(call: LiveKitCall, set: (slot: LiveKitSlot) => v
   }
 }
 
-/** By label and index. Own frames are sealed with the newest key that all have by now; others' are opened with any. */
+/** By label and index. This device seals with the call's sending key, and opens frames with each key that it holds. */
 function slotsOf(
   { callId, keys, sendingKey, self, participants }: LiveKitCall,
   hasCome: (epoch: number) => boolean,
@@ -130,7 +130,7 @@ function noteEpochs(comeAtMs: Map<number, number>, { keys }: LiveKitCall): numbe
   return 0
 }
 
-/** Nobody has it. */
+/** Known to no device. */
 export function randomKey(): string {
   return encodeBase64(globalThis.crypto.getRandomValues(new Uint8Array(32)))
 }
@@ -139,8 +139,8 @@ function overwritten(slot: LiveKitSlot): LiveKitSlot {
   return { ...slot, key: randomKey(), isSending: false, isOver: true }
 }
 
-/** Of the ring that LiveKit's SDKs have: a frame names its key by four bits. */
+/** The size of the key ring in LiveKit's SDKs. */
 export const SLOTS = 16
-/** So many epochs may come in the time in which the frames of one are opened. */
+/** The most epochs that are taken within the time that an old one still opens frames. */
 const EPOCHS_MAX = 14
 const SPREAD_MS = 60_000

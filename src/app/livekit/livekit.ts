@@ -1,4 +1,4 @@
-/** The exports of `@callsign/sdk/app/livekit`: calls whose gateway is LiveKit, by its own SDK, with the call's keys. */
+/** The exports of `@callsign/sdk/app/livekit`: calls over LiveKit, by its own SDK, with the call's keys. */
 
 import {
   BaseKeyProvider,
@@ -118,7 +118,7 @@ class CallKeyProvider extends BaseKeyProvider {
 
   take(slot: LiveKitSlot): void {
     this.#last = this.#last.then(async () => {
-      // A gateway that calls this device by another's label has it seal with a key that nobody has.
+      // If the gateway gives this device another's label, it seals with this key, which no device knows.
       const spare = { ...slot, key: randomKey(), keyIndex: SLOTS, isSending: false }
       if (!slot.isOver && !this.#keys.has(placeOf(spare.identity, SLOTS))) await this.#set(spare)
       await this.#set(slot)

@@ -167,7 +167,10 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     if (this.#hasLeft) return
     this.#hasLeft = true
     for (const stop of this.#stops) stop()
-    for (const track of this.#own.values()) track.stop()
+    for (const track of this.#own.values()) {
+      track.stop()
+      track.onended = null
+    }
     this.#own.clear()
     this.#gateway.leave()
   }

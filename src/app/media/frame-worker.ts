@@ -113,7 +113,7 @@ function opened(newWorker: () => Worker): Worker {
 
 function notRunning(cause?: unknown): CallsignError {
   const sentence =
-    'The worker that encrypts media does not run. Does the bundler ship it, or newWorker make it? Does worker-src allow it?'
+    'The worker that encrypts media does not run. The page’s policy must allow it: worker-src blob:, or where newWorker has it from.'
   return new CallsignError('MEDIA_UNSUPPORTED', sentence, { cause })
 }
 

@@ -9,6 +9,7 @@ import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
 import type { HandleEvent, PublisherData } from './janus-session.ts'
 import type { Quality } from './link-quality.ts'
+import type { LineSample } from './link-samples.ts'
 import { LinkWatch } from './link-watch.ts'
 import { type MediaParticipant, MediaParticipants, picturesOf } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
@@ -32,7 +33,7 @@ export interface MediaEvents {
   readonly participant: MediaParticipant
   readonly gone: MediaParticipant
   readonly state: MediaState
-  /** The active speaker, or nobody. By this device's own ears: what the gateway says of loudness is not asked. */
+  /** The active speaker, if there is one, from the sound that this device has opened and not by the gateway's word. */
   readonly speaking: FeedOrOwn | undefined
   readonly quality: FeedOrOwn & { readonly quality: Quality }
   /** Frames of the feed come with the key of this epoch: its device has it. */
@@ -62,6 +63,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #links = new LinkWatch(feed => this.#onQuality(feed))
   readonly #participants: MediaParticipants
   #watchdog: ReturnType<typeof setInterval> | undefined
+  #away: ReturnType<typeof setTimeout> | undefined
   #mended = 0
   /** Whether a long answer of the gateway is under way. */
   #isTiming = false
@@ -252,15 +254,16 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     await this.#frames.ready
     if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
-    this.#setState('connected')
-    // A track may have come while the rest was published.
-    void this.#describe()
     clearInterval(this.#watchdog)
     let looks = 0
     this.#watchdog = setInterval(() => {
       void this.#look(stay, ++looks)
       if (looks % LOOKS_OF_WATCH === 0) void stay.mendTransforms()
     }, LOOK_MS)
+    // The app may leave at this word.
+    this.#setState('connected')
+    // A track may have come while the rest was published.
+    void this.#describe()
   }
 
   #onEvent({ data }: HandleEvent, again: () => void): void {
@@ -289,7 +292,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       return sample && stream?.isOn && !stream.isPaused ? [{ ...sample, feed, name }] : []
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
-    if (looks % LOOKS_OF_WATCH === 0) this.#links.measure([...this.#publishers.keys()], streams, own)
+    const isMeasured = looks % LOOKS_OF_WATCH === 0
+    // A device with two networks that loses one of them still sends by the other; the gateway sends to the lost one for ever.
+    if (isMeasured && this.#links.measure([...this.#publishers.keys()], streams, own)) return this.#lose()
+    await this.#adapt(stay, link)
+  }
+
+  async #adapt(stay: RoomStay, link: LineSample): Promise<void> {
     const { adaptation, count, hasSmall } = this.#pictures
     if (adaptation.take({ ...link, pictures: count, hasSmall })) this.#show()
     if (!adaptation.isAsking || this.#isTiming) return
@@ -375,7 +384,10 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (this.#state === state) return
     this.#state = state
     this.emit('state', state)
-    this.#links.setAway(state === 'reconnecting')
+    clearTimeout(this.#away)
+    // Into another room it takes less.
+    if (state === 'reconnecting') this.#away = setTimeout(() => this.#links.setAway(true), AWAY_MS)
+    else this.#links.setAway(false)
   }
 
   #report(error: unknown): void {
@@ -401,4 +413,5 @@ const CONNECTING_MAX_MS = 60_000
 /** Statistics are read this often; every eighth time slower checks run too. */
 const LOOK_MS = 250
 const LOOKS_OF_WATCH = 8
+const AWAY_MS = 2_000
 const PICTURES_MAX = 9

@@ -136,9 +136,10 @@ export class JanusSession {
   destroy(): void {
     if (this.#isOver) return
     this.#end()
-    const socket = this.#socket
-    if (socket?.readyState === WebSocket.OPEN) this.#send({ janus: 'destroy' }, 'destroy')
-    socket?.close()
+    // One that is being opened tells its opener that it has ended.
+    if (this.#socket?.readyState !== WebSocket.OPEN) return this.#socket?.close()
+    this.#send({ janus: 'destroy' }, 'destroy')
+    this.#closeQuietly()
   }
 
   async #connect(): Promise<void> {
@@ -241,15 +242,14 @@ export class JanusSession {
 
   #closeQuietly(): void {
     if (this.#socket === undefined) return
-    this.#socket.onclose = null
+    // It may take the gateway seconds, in which the socket would keep all that these know.
+    this.#socket.onclose = this.#socket.onmessage = null
     this.#socket.close()
   }
 
   #end(): void {
     this.#isOver = true
     clearInterval(this.#keepalive)
-    // The socket takes a while to close, and keeps what it knows.
-    this.#handles.clear()
     for (const transaction of [...this.#waiting.keys()]) this.#take(transaction)?.reject(unanswered())
   }
 }

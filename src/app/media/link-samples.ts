@@ -38,17 +38,15 @@ export async function readSamples(connection: RTCPeerConnection): Promise<Readon
   )
 }
 
+export type LineSample = Omit<LinkSample, 'pictures' | 'hasSmall'>
+
 /** Compares with the time before. */
 export class LinkMeter {
   #before: ReadonlyMap<string, TrackSample> = new Map()
   #atMs = 0
 
   /** `delayOf` a track's frames. */
-  take(
-    now: ReadonlyMap<string, TrackSample>,
-    delayOf: (track: string) => number,
-    atMs: number,
-  ): Omit<LinkSample, 'pictures' | 'hasSmall'> {
+  take(now: ReadonlyMap<string, TrackSample>, delayOf: (track: string) => number, atMs: number): LineSample {
     const all = { packets: 0, lost: 0, bytes: 0, played: 0, concealed: 0 }
     const sound = { ...all }
     const delays: number[] = []

@@ -1,4 +1,4 @@
-/** Who speaks in the room, and how well each person, and this device, gets through. */
+/** Watches a stay in the room: the active speaker, and how well each person, and this device, gets through. */
 
 import { isBadSince, LinkQuality, type Quality } from './link-quality.ts'
 import type { TrackSample } from './link-samples.ts'
@@ -16,8 +16,9 @@ export class LinkWatch {
   readonly #links = new Map<string, LinkQuality>()
   readonly #tell: (feed: string) => void
   #streams: readonly HeardStream[] = []
-  #reports = -1
+  #reports = 0
   #isAway = false
+  #isDeaf = false
 
   /** `tell` hears whose quality has changed. */
   constructor(tell: (feed: string) => void) {
@@ -28,7 +29,7 @@ export class LinkWatch {
     return feed === OWN && this.#isAway ? 'lost' : (this.#links.get(feed)?.quality ?? 'good')
   }
 
-  /** While this device is out of the room, its link is lost; the others' are as they were. */
+  /** While this device is out of the room, its link is lost; the members' keep their quality. */
   setAway(isAway: boolean): void {
     this.#change(OWN, () => {
       this.#isAway = isAway
@@ -41,19 +42,23 @@ export class LinkWatch {
     return this.speaking.look(new Map([[OWN, level], ...voices.map(one => [one.feed, one.level] as const)]))
   }
 
-  /** Some two seconds after the last, with all feeds that are there. */
+  /**
+   * Some two seconds after the last, with all feeds that are there. Gives whether this device has now come to hear nobody, by a link
+   * that is good in the other direction.
+   */
   measure(
     feeds: readonly string[],
     streams: readonly HeardStream[],
     { isSending, reports, state, isBad }: OwnSample,
-  ): void {
+  ): boolean {
     const before = this.#streams
-    const isSilent = state !== 'connected' || (isSending && reports === this.#reports)
+    // A browser may count no reports at all.
+    const isSilent = state !== 'connected' || (isSending && reports > 0 && reports === this.#reports)
     this.#streams = streams
     this.#reports = reports
     this.#look(OWN, isSilent, isBad)
-    // It is this device that hears nobody.
-    if (isSilent) return
+    // Nothing reaches this device: that says nothing of the members.
+    if (isSilent) return false
     for (const feed of this.#links.keys()) if (feed !== OWN && !feeds.includes(feed)) this.#links.delete(feed)
     for (const feed of feeds) {
       const pairs = streams.flatMap(now => {
@@ -68,6 +73,9 @@ export class LinkWatch {
         pairs.some(([then, now]) => isBadSince(then, now)),
       )
     }
+    const wasDeaf = this.#isDeaf
+    this.#isDeaf = feeds.length > 0 && feeds.every(feed => this.qualityOf(feed) === 'lost')
+    return this.#isDeaf && !wasDeaf
   }
 
   #look(feed: string, isSilent: boolean, isBad: boolean): void {

@@ -158,7 +158,9 @@ export function openPeer(
   connection.onconnectionstatechange = () => onState(connection.connectionState)
   const close = () => {
     connection.close()
-    // No event comes of it, and nobody waits for another state any more.
+    // The browser may keep a closed connection for long.
+    connection.onicecandidate = connection.onconnectionstatechange = null
+    // It makes no event: a wait for another state ends here.
     onState('closed')
   }
   return { handle, connection, frames, close }

@@ -2,7 +2,7 @@
 
 import type { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession } from './janus-session.ts'
-import { LinkMeter, type TrackSample } from './link-samples.ts'
+import { type LineSample, LinkMeter, type TrackSample } from './link-samples.ts'
 import type { Pictures } from './pictures.ts'
 import {
   type Coding,
@@ -54,7 +54,7 @@ export interface StayHost {
 interface Look {
   readonly received: ReadonlyMap<string, TrackSample>
   readonly own: OwnSample
-  readonly link: ReturnType<LinkMeter['take']>
+  readonly link: LineSample
 }
 
 export class RoomStay {

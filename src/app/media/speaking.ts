@@ -1,4 +1,4 @@
-/** Who speaks, from how loud each voice is at each look. Pure: a cough changes nothing, nor does a pause for breath. */
+/** The active speaker, from how loud each voice is at each look. Pure: a cough changes nothing, nor does a pause for breath. */
 
 export class Speaking {
   #active: string | undefined
@@ -11,7 +11,7 @@ export class Speaking {
     return this.#active
   }
 
-  /** Those who have spoken, the latest first. */
+  /** Voices that were active, the latest first. */
   get latest(): readonly string[] {
     return this.#latest
   }
@@ -28,7 +28,7 @@ export class Speaking {
     const [first, score] = [...this.#scores].reduce((most, one) => (one[1] > most[1] ? one : most), NONE)
     const present = this.#scoreOf(this.#active)
     if (present === 0) this.#active = score >= BEGUN ? first : undefined
-    // Whoever interrupts waits until the active speaker pauses.
+    // A voice that interrupts waits until the active speaker pauses.
     else if (score === FULL && present < FULL) this.#active = first
     if (this.#active === before) return false
     if (this.#active !== undefined)

@@ -180,8 +180,7 @@ async function textOf(answer: Response): Promise<string> {
 function unanswered(url: string): string {
   const { origin } = globalThis.location ?? {}
   const isOther = origin !== undefined && !`${url}/`.startsWith(`${origin}/`)
-  const setting = ` Or CALLSIGN_CORS_ORIGINS, a setting of the server, lacks ${origin}, where this page is from.`
-  return `The server does not answer.${isOther ? setting : ''}`
+  return `The server does not answer${isOther ? `, or its CALLSIGN_CORS_ORIGINS lacks ${origin}` : ''}.`
 }
 
 function answerInvalid(status: number): CallsignError {

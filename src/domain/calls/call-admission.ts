@@ -24,7 +24,7 @@ export function withAdmitted(
   { gateway, devices, answered, nowMs }: Extract<CallOccurrence, { kind: 'media-admitted' }>,
 ): CallChange {
   if (isOver(before)) return { kind: 'changed', call: before }
-  // Who was let in at another gateway has to hear of this one.
+  // A device that was let in at another gateway has to hear of this one.
   const call = before.gateway === gateway ? before : { ...withoutRoom(before).call, gateway }
   let next = call
   const told: DeviceEffect[] = []

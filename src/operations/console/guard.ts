@@ -123,7 +123,10 @@ function assertOrigin({ method, header }: HttpRequest, { corsOrigins }: GuardOpt
     if (host !== '' && host === header('host').toLowerCase()) return
     if (method !== 'POST' && corsOrigins.includes(origin)) return
   }
-  throw new SignalError('ORIGIN_NOT_ALLOWED', 'the development surface is not for pages from elsewhere')
+  throw new SignalError(
+    'ORIGIN_NOT_ALLOWED',
+    'the development surface is not for pages of other origins; those in CALLSIGN_CORS_ORIGINS may read',
+  )
 }
 
 function assertJson({ contentType }: HttpRequest): void {

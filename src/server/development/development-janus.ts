@@ -19,7 +19,7 @@ import type { Config } from '../settings/config.ts'
 
 /**
  * The configuration with a gateway, once it answers; the same where there is one already, none is wanted or none can be
- * started. `say` is told why not, when the gateway ends before the server, and when it is back.
+ * started. `say` hears why not, when the gateway ends before the server, and when it is back.
  */
 export async function withDevelopmentJanus(
   config: Config,

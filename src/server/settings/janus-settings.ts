@@ -9,7 +9,7 @@ export function readJanusSettings(reader: EnvironmentReader): JanusMediaSettings
   const one = readOne(reader)
   const events = readEvents(reader)
   const login = readLogin(reader)
-  const file = reader.keyFile(FILE, 'path of a JSON file: {"gateways": [{"name", "adminUrl", …}]}')
+  const file = reader.keyFile(FILE, 'path of a JSON file')
   if (file !== undefined) return readSeveral(reader, file, { events, isAlone: one === undefined && !login })
   if (one === undefined) {
     if (events !== undefined || login !== undefined)
@@ -86,7 +86,7 @@ function readSeveral(
   return { kind: 'janus', gateways, ...(events && { events }) }
 }
 
-/** Those without a fault. Says what is wrong with the others, and quotes no value but a name in its form. */
+/** The gateways without a fault. `problems` gets the faults of the rest, which quote no value but a name in its form. */
 function gatewaysIn(file: Buffer, problems: string[]): readonly JanusSettings[] {
   const { gateways: list, ...others } = membersOf(parsed(file)) ?? {}
   if (!Array.isArray(list) || Object.keys(others).length > 0) {
@@ -140,7 +140,7 @@ function gatewayOf(each: unknown, tell: (problem: string) => void): JanusSetting
   }
 }
 
-/** A gateway as the file has it. */
+/** A gateway in the file. */
 interface Member extends Pick<JanusSettings, 'name' | 'adminUrl' | 'adminSecret' | 'adminKey'> {
   readonly tokenSecret: string
   readonly clientUrl: string
@@ -220,7 +220,7 @@ const MEMBERS: Readonly<
   drain: { isIt: value => typeof value === 'boolean', form: 'true or false', isOptional: true },
   eventsPassword: { ...SECRET, isOptional: true },
 }
-/** Of two gateways with one address each sweep would close the rooms of the other; with one password each could speak for it. */
+/** With one address for two gateways each sweep would close the rooms of the other; with one password each could speak for it. */
 const UNIQUE: readonly (readonly [string, (gateway: JanusSettings) => string | undefined])[] = [
   ['name', ({ name }) => name],
   ['adminUrl', ({ adminUrl }) => new URL(adminUrl).href],

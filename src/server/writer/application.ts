@@ -8,8 +8,7 @@ import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
 import { keyLookups } from '../../keyserver/lookups.ts'
-import type { PoolMember } from '../../media/gateway-pool.ts'
-import type { Metrics } from '../../operations/metrics.ts'
+import { observeMedia } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import { CallIndex } from '../../store/calls/call-index.ts'
 import { WEBHOOK_BOUNDS } from '../../store/operators/webhook-store.ts'
@@ -67,7 +66,7 @@ export async function startApplication(
   await startWebhooks(context, system, stores)
   startUpkeep(context, application, () => stores.history.applyDays(log.database))
   observeApplication(context, stores)
-  observeMedia(context.metrics, media, rooms.index)
+  observeMedia(context.metrics, () => media?.figures() ?? [])
   rooms.resume()
   await media?.start(context, rooms.onSeen)
   return {
@@ -219,33 +218,5 @@ function observeApplication(
     'Messages that left an inbox unread: it was full, or their time was over',
     'reason',
     () => inbox.dropped,
-  )
-}
-
-function observeMedia(metrics: Metrics, media: Media | undefined, index: CallIndex): void {
-  const gauge = (name: string, help: string, figureOf: (member: PoolMember) => number) =>
-    metrics.labelledGauge(name, help, 'gateway', () => {
-      const members = media?.pool.members ?? []
-      return new Map(members.map(member => [member.host.name, figureOf(member)]))
-    })
-  gauge(
-    'callsign_media_gateway_up',
-    'Whether the media gateway answered last, and takes its secrets: 1 or 0',
-    ({ health }) => Number(health.isUp),
-  )
-  gauge(
-    'callsign_media_gateway_draining',
-    'Whether the media gateway keeps its calls and gets no others: 1 or 0',
-    ({ isDraining }) => Number(isDraining),
-  )
-  gauge(
-    'callsign_media_rooms',
-    'Rooms that the media gateway had at the last sweep',
-    ({ host }) => host.roomCount,
-  )
-  gauge(
-    'callsign_media_calls',
-    'Live calls that have their room at the media gateway',
-    ({ host }) => index.gateways().get(host.name) ?? 0,
   )
 }

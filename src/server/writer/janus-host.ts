@@ -5,7 +5,7 @@ import type { Secrets } from '../../domain/secrets.ts'
 import { GatewayError } from '../../media/gateway.ts'
 import type { GatewayHost, GatewayWatch } from '../../media/gateway-host.ts'
 import { JanusAdmin } from '../../media/janus-admin.ts'
-import { JanusEvents } from '../../media/janus-events.ts'
+import { JanusEvents, sessionIdsOf } from '../../media/janus-events.ts'
 import { JanusGateway } from '../../media/janus-gateway.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
 import { RoomSweep } from '../../media/room-sweep.ts'
@@ -29,12 +29,14 @@ export class JanusHost implements GatewayHost {
   readonly #events: JanusEvents
   readonly #admin: JanusAdmin
   readonly #sweep: RoomSweep
+  readonly #hasEvents: () => boolean
 
   /** `hasEvents`: whether the gateways' events are taken here. */
   constructor(settings: JanusSettings, watch: GatewayWatch, context: MediaContext, hasEvents: () => boolean) {
     const { secrets, monotonicMs, metrics } = context
     this.#watch = watch
     this.#context = context
+    this.#hasEvents = hasEvents
     this.name = settings.name
     const tokens = new RoomTokens(settings)
     const admin = new JanusAdmin(settings, this.#onRequest)
@@ -49,7 +51,8 @@ export class JanusHost implements GatewayHost {
       sessionsOf: this.#events.sessionsOf,
     })
     this.#sweep = new RoomSweep({
-      ...{ watch, admin, gateway: this.gateway, events: this.#events, hasEvents, monotonicMs },
+      ...{ watch, gateway: this.gateway, monotonicMs },
+      alsoPutRight: () => this.#compareSessions(),
       onStranger: () => metrics.mediaStrangers.inc({ gateway: this.name }),
       onFailed: error => this.#warn('media-sweep-failed', error),
     })
@@ -70,6 +73,23 @@ export class JanusHost implements GatewayHost {
 
   /** Events that this gateway has sent, parsed. */
   readonly takeEvents = (events: unknown): void => this.#events.take(events)
+
+  /** The sessions that the gateway has with those that its events told of. */
+  async #compareSessions(): Promise<void> {
+    if (!this.#hasEvents()) return
+    try {
+      const sessionIds = sessionIdsOf(await this.#admin.request({ janus: 'list_sessions' }))
+      this.#events.keepOnly(sessionIds)
+      const unknown = [...sessionIds].filter(id => !this.#events.isKnown(id))
+      for (const id of unknown.slice(0, ASKED_AT_ONCE)) {
+        const events = await this.gateway.eventsOf(id).catch(error => this.#warn('media-sweep-failed', error))
+        this.#events.take(events ?? [])
+      }
+      this.#events.tellAgain()
+    } catch (error) {
+      this.#warn('media-sweep-failed', error)
+    }
+  }
 
   /** The gateway has begun anew, without a room. */
   readonly #onRestarted = (): void => {
@@ -100,4 +120,6 @@ function reasonOf(error: unknown): { readonly reason: string; readonly detail: s
   return { reason: 'internal', detail: error instanceof Error ? error.message : String(error) }
 }
 
+/** The rest waits for the next sweep. */
+const ASKED_AT_ONCE = 200
 const AWAY: ReadonlySet<string> = new Set(['timeout', 'network', 'busy'])

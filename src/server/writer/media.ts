@@ -17,13 +17,16 @@ import { GatewayHealth } from '../../media/gateway-health.ts'
 import { callsAt, type GatewayWatch } from '../../media/gateway-host.ts'
 import { GatewayPool, type PoolMember } from '../../media/gateway-pool.ts'
 import type { JanusSettings } from '../../media/janus-settings.ts'
+import type { LiveKitSettings } from '../../media/livekit-settings.ts'
 import type { MediaSettings } from '../../media/media-settings.ts'
+import type { GatewayFigures } from '../../operations/figures.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { CallIndex } from '../../store/calls/call-index.ts'
 import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
 import { JanusHost, type MediaContext, warnUnlessAway } from './janus-host.ts'
+import { LIVEKIT, LiveKitHost } from './livekit-host.ts'
 
 export interface MediaDeps extends MediaContext {
   readonly settings: MediaSettings
@@ -43,7 +46,7 @@ interface MadeJanus {
 export class Media {
   /** The actor of a call's room, by decimal id. */
   readonly roomOf: (callId: string) => Ref<MediaRoomMessage>
-  readonly pool: GatewayPool
+  readonly #pool: GatewayPool
   readonly #deps: MediaDeps
   readonly #stopWatching: () => void
   #janus: ReadonlyMap<string, MadeJanus> = new Map()
@@ -53,7 +56,7 @@ export class Media {
   constructor(deps: MediaDeps) {
     const { settings, current, index, system, monotonicMs, logger } = deps
     this.#deps = deps
-    this.pool = new GatewayPool({
+    this.#pool = new GatewayPool({
       ...{ index, monotonicMs },
       onHomeless: (callId, gateway) => this.#roomOf(callId).tellControl({ kind: 'homeless', gateway }),
       onGivenUp: (gateway, calls) => logger.warn({ event: 'media-gateway-given-up', gateway, calls }),
@@ -62,8 +65,8 @@ export class Media {
     this.#stopWatching = current.watch(next => this.#take(next, { areNewcomers: true }))
     this.roomOf = system.define<MediaRoomMessage>(
       mediaRoomKind({
-        choose: (...asked) => this.pool.choose(...asked),
-        gatewayOf: name => this.pool.of(name)?.host.gateway,
+        choose: (...asked) => this.#pool.choose(...asked),
+        gatewayOf: name => this.#pool.of(name)?.host.gateway,
         callRoom: callId => system.ref<CallRoomMessage>('call-room', callId),
         monotonicMs,
         onFailed: ({ callId, gateway, step, error }) =>
@@ -73,7 +76,8 @@ export class Media {
   }
 
   /** The gateway that a call without one gets. */
-  readonly gatewayFor = (callId: CallId): string | undefined => this.pool.choose(callId, undefined, undefined)
+  readonly gatewayFor = (callId: CallId): string | undefined =>
+    this.#pool.choose(callId, undefined, undefined)
 
   /** Takes the gateways' events, sweeps now and each minute, and reports which devices the gateways have. */
   async start(
@@ -81,14 +85,23 @@ export class Media {
     onSeen: (userId: UserId, deviceId: DeviceId) => void,
   ): Promise<void> {
     await this.#listen()
-    const sweep = () => this.pool.sweep()
+    const sweep = () => this.#pool.sweep()
     sweep().catch(context.onFault)
     forEver(context, SWEEP_MS, sweep)
-    context.world.every(TICK_MS, () => this.pool.tick())
+    context.world.every(TICK_MS, () => this.#pool.tick())
     context.world.every(SEEN_MS, () => {
-      for (const { host } of this.pool.members)
+      for (const { host } of this.#pool.members)
         for (const { userId, deviceId } of host.present()) onSeen(userId, deviceId)
     })
+  }
+
+  /** One for each gateway, in the order of the settings. */
+  figures(): readonly GatewayFigures[] {
+    const calls = this.#deps.index.gateways()
+    return this.#pool.members.map(({ host: { name, roomCount: rooms }, health: { isUp }, isDraining }) => ({
+      ...{ name, isUp, isDraining, rooms },
+      calls: calls.get(name) ?? 0,
+    }))
   }
 
   close(): void {
@@ -98,7 +111,7 @@ export class Media {
 
   /** Each by its name, in the order of the settings. A gateway that is as it was stays as it is. */
   #take(settings: MediaSettings, { areNewcomers }: { readonly areNewcomers: boolean }): void {
-    if (settings.kind !== 'janus') return
+    if (settings.kind === 'livekit') return this.#takeLiveKit(settings.livekit)
     const { gateways } = settings
     const made = gateways.map(each => {
       const before = this.#janus.get(each.name)
@@ -109,12 +122,19 @@ export class Media {
       if (gateways.every(each => each.name !== name)) metrics.forgetGateway(name)
     this.#janus = new Map(made.map(each => [each.host.name, each]))
     this.#logins = eventLoginsOf(gateways)
-    this.pool.replace(
+    this.#pool.replace(
       made.map(({ host, health }, at): PoolMember => {
         const { weight, isDraining } = gateways[at]!
         return { host, health, weight, isDraining }
       }),
     )
+  }
+
+  /** Once: it can't be replaced while the server runs. */
+  #takeLiveKit(settings: LiveKitSettings): void {
+    const watch = this.#watchOf(LIVEKIT, false)
+    const host = new LiveKitHost(settings, watch, this.#deps)
+    this.#pool.replace([{ host, health: watch.health, weight: 1, isDraining: false }])
   }
 
   #makeJanus(settings: JanusSettings, isNewcomer: boolean): MadeJanus {
@@ -160,7 +180,7 @@ export class Media {
     return this.#deps.system.ref<MediaRoomMessage>('media-room', String(callId))
   }
 
-  /** What another gateway says of the room may be of the time before the call came here. */
+  /** Events of another gateway may come from the time before the call was here. */
   #onFeeds(gateway: string, device: CallDeviceRef, roomId: number, feedIds: readonly number[]): void {
     const { index, system } = this.#deps
     const callId = index.callInRoom(roomId)

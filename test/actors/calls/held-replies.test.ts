@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { HELD_MS_MAX } from '../../../actors/calls/held-replies.ts'
+import { asAdmitted } from '../../../actors/calls/media-link.ts'
 import type { CallRoomMessage, MediaRoomMessage } from '../../../actors/messages.ts'
 import type { CallReply, CallRequest } from '../../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../../src/domain/ids.ts'
@@ -155,4 +156,18 @@ t.test('a write that fails refuses those that wait: a repetition finds what beca
   const again = await ask({ kind: 'join', by: bob.phone })
   await admit(ann.phone, bob.phone)
   t.match(again.answer, { record: { media: { isReady: true, entry: { device: { userId: bob.userId } } } } })
+})
+
+t.test('the reply that is kept names the gateway that the room is to open at', async t => {
+  const { rooms, people, callId, start, admit } = await startCall(t)
+  const [ann] = people
+  const { userId, deviceId } = ann.phone
+  const call = rooms.call(callId)!
+  await admit(ann.phone)
+  const accepted = { kind: 'accepted', call, effects: [], reply: start.answer! } as const
+  const gatewayIn = (reply: CallReply) =>
+    reply.kind === 'record' ? reply.record.media.entry?.gateway : reply
+  t.equal(gatewayIn(asAdmitted(accepted, { userId, deviceId }, () => 'two')), 'two')
+  const admitted = { ...accepted, call: { ...call, gateway: 'janus' } }
+  t.equal(gatewayIn(asAdmitted(admitted, { userId, deviceId }, () => 'two')), 'janus')
 })

@@ -34,32 +34,41 @@ function openRoom() {
   /** To the call room. */
   const told: string[] = []
   let underWay: Deferred<void> | undefined
-  const step = (kind: string, { roomId }: GatewayRoom, entries: readonly RoomEntry[] = []) => {
-    const room = roomId === ROOM_ID ? '' : ` in ${roomId}`
-    steps.push(`${`${kind} ${usersOf(entries.map(({ device }) => device))}`.trim()}${room}`)
-    underWay = new Deferred<void>()
-    return underWay as PromiseLike<void> as Promise<void>
+  const stepAt =
+    (name: string) =>
+    (kind: string, { roomId }: GatewayRoom, entries: readonly RoomEntry[] = []) => {
+      const room = roomId === ROOM_ID ? '' : ` in ${roomId}`
+      const at = name === 'janus' ? '' : ` at ${name}`
+      steps.push(`${`${kind} ${usersOf(entries.map(({ device }) => device))}`.trim()}${room}${at}`)
+      underWay = new Deferred<void>()
+      return underWay as PromiseLike<void> as Promise<void>
+    }
+  const gatewayAt = (name: string): Omit<MediaGateway, 'rooms'> => {
+    const step = stepAt(name)
+    return {
+      open: (room, entries) => step('open', room, entries),
+      admit: (room, entries) => step('admit', room, entries),
+      renew: (room, entries) => step('renew', room, entries),
+      remove: (room, entry) => step('remove', room, [entry]),
+      close: room => step('close', room),
+    }
   }
-  const gateway: Omit<MediaGateway, 'rooms'> = {
-    open: (room, entries) => step('open', room, entries),
-    admit: (room, entries) => step('admit', room, entries),
-    renew: (room, entries) => step('renew', room, entries),
-    remove: (room, entry) => step('remove', room, [entry]),
-    close: room => step('close', room),
-  }
+  /** Gateways that are there, the first preferred; what a call holds it keeps. */
+  const there = ['janus']
   const callRoom = system.define(
     kindOf<CallRoomMessage>(message => {
       const isAdmitted = message.kind === 'media-admitted'
       const devices = isAdmitted ? ` ${usersOf(message.devices)}` : ''
       const room = isAdmitted && message.roomId !== ROOM_ID ? ` to ${message.roomId}` : ''
-      told.push(`${message.kind}${devices}${room}`)
+      const at = isAdmitted && message.gateway !== 'janus' ? ` at ${message.gateway}` : ''
+      told.push(`${message.kind}${devices}${room}${at}`)
     }),
   )
   const failed: string[] = []
   const rooms = system.define(
     mediaRoomKind({
-      choose: () => 'janus',
-      gatewayOf: () => gateway,
+      choose: (_, held, asked) => there.find(name => name === (held ?? asked)) ?? there[0],
+      gatewayOf: gatewayAt,
       callRoom,
       monotonicMs: () => world.monotonicMs(),
       onFailed: ({ callId, step }) => void failed.push(`${callId} ${step}`),
@@ -70,7 +79,7 @@ function openRoom() {
     world.run()
   }
   return {
-    ...{ world, system, failures, steps, told, failed, tell },
+    ...{ world, system, failures, steps, told, failed, tell, there },
     wants: (...users: readonly number[]) =>
       tell({
         kind: 'wanted',
@@ -321,4 +330,87 @@ t.test('a room that does not close is left to the sweep after five attempts', as
   }
   t.same(takeSteps(), [])
   t.equal(system.figures().liveActors, 0)
+})
+
+t.test('a room at a lost gateway opens at another, after word of the loss', async t => {
+  const { there, tell, wants, done, takeSteps, takeTold } = openRoom()
+  wants(1, 2)
+  done()
+  takeSteps()
+  takeTold()
+  there.splice(0, 1, 'two')
+  tell({ kind: 'homeless', gateway: 'three' })
+  t.same([takeSteps(), takeTold()], [[], []], 'which does not have this call')
+  tell({ kind: 'homeless', gateway: 'janus' })
+  t.same([takeSteps(), takeTold()], [['open 1+2 at two'], ['media-lost']])
+  tell({ kind: 'homeless', gateway: 'janus' })
+  done()
+  t.same([takeSteps(), takeTold()], [[], ['media-admitted 1+2 at two']], 'told twice, lost once')
+  there.push('janus')
+  wants(1, 2, 3)
+  t.same(takeSteps(), ['admit 3 at two'], 'and stays there when the first is back')
+})
+
+t.test('a request that hangs at the lost gateway does not hold the call up once it fails', async t => {
+  const { there, tell, wants, done, fails, takeSteps, takeTold } = openRoom()
+  wants(1)
+  done()
+  wants(1, 2)
+  takeSteps()
+  takeTold()
+  there.splice(0, 1, 'two')
+  tell({ kind: 'homeless', gateway: 'janus' })
+  t.same(takeSteps(), [])
+  fails('timeout')
+  t.same(takeSteps(), ['open 1+2 at two'])
+  done()
+  t.same(takeTold(), ['media-lost', 'media-admitted 1+2 at two'])
+})
+
+t.test('a first room that a gateway does not make opens at the next one without a pause', async t => {
+  const { there, wants, done, fails, takeSteps, takeTold } = openRoom()
+  wants(1)
+  there.splice(0, 1, 'two')
+  fails('timeout')
+  t.same(takeSteps(), ['open 1', 'open 1 at two'])
+  done()
+  t.same(takeTold(), ['media-admitted 1 at two'])
+})
+
+t.test('no gateway is there: the room waits, and opens at the first one that comes', async t => {
+  const { world, there, wants, done, takeSteps, takeTold, failed } = openRoom()
+  const refused = async () => {
+    await new Promise(setImmediate)
+    world.run()
+  }
+  there.pop()
+  wants(1)
+  await refused()
+  t.same([takeSteps(), failed], [[], ['77 open']])
+  there.push('two')
+  world.advance(1_100)
+  world.run()
+  t.same(takeSteps(), ['open 1 at two'])
+  done()
+  t.same(takeTold(), ['media-admitted 1 at two'])
+})
+
+t.test('a look at a gateway that does not have the call says nothing of it', async t => {
+  const { world, tell, wants, done, takeSteps, takeTold } = openRoom()
+  wants(1)
+  done()
+  takeSteps()
+  takeTold()
+  world.advance(1_000)
+  tell({ kind: 'missing', gateway: 'two', askedAtMs: world.monotonicMs() })
+  t.same([takeSteps(), takeTold()], [[], []])
+})
+
+t.test('an actor that is built anew goes on at the gateway that the call keeps', async t => {
+  const { there, tell, done, takeSteps, takeTold } = openRoom()
+  there.push('two')
+  tell({ kind: 'wanted', roomId: ROOM_ID, gateway: 'two', entries: [entryOf(1)], isOver: false })
+  t.same(takeSteps(), ['open 1 at two'])
+  done()
+  t.same(takeTold(), ['media-admitted 1 at two'])
 })

@@ -43,6 +43,7 @@ class KeyedCall extends Emitter<CallEvents> implements LiveKitCall {
     this.self!,
     { userId: '2', deviceId: '2', state: 'joined', identity: 'bob' },
     { userId: '3', state: 'ringing' },
+    { userId: '4', deviceId: '4', state: 'left', identity: 'dan' },
   ]
 
   has(sending: number, ...epochs: readonly number[]): void {
@@ -65,7 +66,7 @@ function keyFor(epoch: number, device: string): string {
   return liveKitKey(keyOf(epoch), { callId: '42', epoch, userId: device, deviceId: device })
 }
 
-/** A call that uses epoch 1, and what has been set since the last look: label, index, and what became of it. */
+/** A call that uses epoch 1, and the slots set since the last look: label, index and use. */
 function feed(t: Test) {
   const call = new KeyedCall()
   call.has(1, 1)
@@ -143,13 +144,15 @@ t.test('keys of a member who leaves, and all when the call ends, are overwritten
   t.end()
 })
 
-t.test('a label of this device is nobody else’s, whatever the server says', t => {
+t.test('no other member gets the label of this device, whatever the server says', t => {
   const { call, take } = feed(t)
   take()
   call.change({
     participants: [call.self!, { userId: '2', deviceId: '2', state: 'joined', identity: 'ann' }],
   })
   t.same(take(), ['bob 1 over'])
+  call.has(1, 2, 1)
+  t.same(take(), [])
   t.end()
 })
 
@@ -244,7 +247,7 @@ t.test('a livekit-client that knows no other key than one of 128 bits is refused
   t.end()
 })
 
-t.test('this device seals with its own key, and by another’s label with one that nobody has', async t => {
+t.test('this device seals with its own key, and by another’s label with one that no device has', async t => {
   const { call, keyProvider, current } = encrypt()
   await settle(keyProvider, keys => keys.length === 4)
   t.same(current(), ['bob 16', 'ann 16', 'ann 1'])
@@ -268,10 +271,15 @@ t.test('the worker gets each key once, and seals and opens tracks that the gatew
   for (const info of keyProvider.getKeys()) post('setKey', { ...info, updateCurrentKeyIndex: true })
   t.same(posted, [])
   const [bob] = keyProvider.getKeys()
-  post('setKey', { ...bob, participantIdentity: 'cat', updateCurrentKeyIndex: true })
-  t.match(posted.splice(0), [
-    { data: { participantIdentity: 'cat', updateCurrentKeyIndex: true, keyIndex: 16 } },
-  ])
+  for (const keyIndex of [1, 16])
+    post('setKey', { ...bob, participantIdentity: 'cat', keyIndex, updateCurrentKeyIndex: true })
+  t.match(
+    posted.splice(0).map(({ data }) => data),
+    [
+      { participantIdentity: 'cat', keyIndex: 1, updateCurrentKeyIndex: false },
+      { participantIdentity: 'cat', keyIndex: 16, updateCurrentKeyIndex: true },
+    ],
+  )
   post('enable', { enabled: false, participantIdentity: 'bob' })
   post('removeTransform', { participantIdentity: 'bob', trackId: '1' })
   t.same(posted, [
@@ -282,7 +290,7 @@ t.test('the worker gets each key once, and seals and opens tracks that the gatew
   t.ok(isTerminated())
 })
 
-/** A room that does as it is told, or fails. */
+/** A room that follows each order, or fails. */
 class StandInRoom {
   state = 'disconnected'
   readonly told: string[] = []
@@ -354,7 +362,7 @@ t.test('a lost connection, and another room, take the newest token', async t => 
   t.same(await turns(), ['disconnect', 'encrypt true', 'connect ws://127.0.0.1:10 three'])
 })
 
-t.test('an attempt that fails is told and repeated', async t => {
+t.test('an attempt that fails is reported and repeated', async t => {
   const { room, errors, turns } = join(t)
   room.isFailing = true
   await turns()

@@ -28,11 +28,9 @@ t.test(
     await ann.page.evaluate('call.renewKey()')
     for (const page of pages) await until(page, 'media.epoch === 2')
     await allReceive(pages, 5)
-    const keyAtMs = await Promise.all(pages.map(page => page.evaluate<number>('keyAtMs')))
-    // A key is used five seconds after it came.
-    if (Math.max(...keyAtMs) - Math.min(...keyAtMs) > 2_500)
-      t.comment('the key came too late on this machine')
-    else for (const page of pages) t.same(await page.evaluate('failed'), [], 'no frame was lost')
+    // Even where the key came to one of them seconds later than to another.
+    for (const page of pages) t.same(await page.evaluate('failed'), [], 'there was no complaint')
+    for (const page of pages) t.same(await page.evaluate('asked'), [], 'nor an ask')
 
     await cat.page.evaluate('asked.length = 0, isDeaf = true')
     await ann.page.evaluate('call.renewKey()')

@@ -9,12 +9,13 @@ type Kind = 'error' | 'messageerror' | 'message'
 /** Media with a worker that does nothing until the test has it do so. */
 function open(t: Test) {
   const waits: { readonly run: () => void; readonly ms: number | undefined }[] = []
-  const sockets: string[] = []
+  const sockets: { onclose?: () => void }[] = []
   const browser = {
     RTCRtpScriptTransform: class {},
     WebSocket: class {
-      constructor(url: string) {
-        sockets.push(url)
+      onclose?: () => void
+      constructor() {
+        sockets.push(this)
       }
       close() {}
       send() {}
@@ -35,6 +36,7 @@ function open(t: Test) {
   const heard: unknown[] = []
   media.on('error', ({ code }) => heard.push(code))
   media.on('state', state => heard.push(state))
+  media.on('quality', ({ feed, quality }) => heard.push(`${feed} ${quality}`))
   const join = () => media.join({ url: 'ws://janus', roomId: 1, roomToken: '', pluginToken: '' })
   const says = (kind: Kind, data?: unknown) => worker[`on${kind}`]!({ data })
   return { media, heard, told, sockets, join, says, run: (ms: number) => run(waits, ms) }
@@ -75,6 +77,17 @@ t.test('media that was left hears nothing of its worker', async t => {
   run(5_000)
   says('error')
   t.same(heard, ['closed'])
+})
+
+t.test('two seconds out of the room this device says that its own link is lost', async t => {
+  const { media, heard, join, sockets, run } = open(t)
+  void join()
+  sockets[0]!.onclose!()
+  await new Promise(setImmediate)
+  run(2_000)
+  t.same(heard, ['connecting', 'MEDIA_UNANSWERED', 'reconnecting', 'own lost'])
+  media.leave()
+  t.same(heard.slice(4), ['closed', 'own good'])
 })
 
 t.test('a page that may have no worker gets no media', async t => {

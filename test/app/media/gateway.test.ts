@@ -107,7 +107,7 @@ async function runTests(): Promise<void> {
     t.notOk(await ann.evaluate(`media.participants.some(({ userId }) => userId === '3')`))
   })
 
-  await t.test('newer tokens are taken without a pause', async t => {
+  await t.test('newer tokens are taken without a pause', long(), async t => {
     const room = await openRoom(janus)
     const ann = await joined(t, room, '1')
     const bob = await openTab(t)

@@ -15,12 +15,12 @@ const STREAM = {
   jitter: 0,
   level: 0,
 }
-/** What comes of a stream from one look to the next. */
+/** Counts that a good stream adds from one look to the next. */
 const WELL = { packets: 100, played: 96_000 }
 const OWN = { level: 0, isBad: false, isSending: true, state: 'connected' as const }
 
 interface Looked {
-  /** By stream, such as `7 microphone`: what has come. A stream that is off is not there. */
+  /** Counts by stream, such as `7 microphone`. A stream that is off is not there. */
   readonly streams?: Readonly<Record<string, Partial<typeof STREAM>>>
   readonly own?: Partial<OwnSample> & { readonly isSilent?: boolean }
   readonly times?: number
@@ -86,7 +86,7 @@ t.test('a muted person is not lost, nor one whose screen stands still', async t 
   t.same(play(looks), [])
 })
 
-t.test('where this device hears nobody, the others stay as they were', async t => {
+t.test('while nothing reaches this device, the members keep their quality', async t => {
   const silent = { '7 microphone': {}, '8 microphone': {} }
   const came = { '7 microphone': WELL, '8 microphone': WELL }
   for (const own of [{ isSilent: true }, { state: 'disconnected' }] as const) {
@@ -99,7 +99,24 @@ t.test('where this device hears nobody, the others stay as they were', async t =
   }
   const muted = { isSilent: true, isSending: false }
   t.same(play([{ streams: came, own: muted, times: 5 }]), [], 'the gateway reports on nothing')
+  t.same(play([{ own: { isSilent: true }, times: 5 }]), [], 'the browser counts no reports')
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
+})
+
+t.test('a device that comes to hear nobody is told so once, if its own link is good', async t => {
+  const [both, one] = [
+    ['7', '8'],
+    ['7', '8', '9'],
+  ]
+  const deafOf = (feeds: readonly string[], own: Partial<OwnSample> = {}) => {
+    const watch = new LinkWatch(() => undefined)
+    const streams = ['7', '8'].map(feed => ({ ...STREAM, feed, name: 'microphone' as const }))
+    return [1, 2, 3, 4, 5].map(reports => watch.measure(feeds, streams, { ...OWN, reports, ...own }))
+  }
+  t.same(deafOf(both), [false, false, true, false, false])
+  t.notOk(deafOf(one).includes(true), 'the third sends nothing')
+  t.notOk(deafOf(both, { reports: 1 }).includes(true), 'its own link is lost')
+  t.notOk(deafOf([]).includes(true), 'nobody is there')
 })
 
 t.test('out of the room the own link is lost at once', async t => {

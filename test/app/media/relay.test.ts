@@ -35,7 +35,7 @@ t.test('credentials are used again while they last, then none are, and the app h
   t.same(errors, ['OFFLINE'])
 })
 
-t.test('a refusal before the first answer is told, and an operator without a relay is no error', async t => {
+t.test('a refusal before the first answer is an error, and an operator without a relay is none', async t => {
   t.same(await ask(t, 'RATE_LIMITED'), { given: [[]], errors: ['RATE_LIMITED'] })
   t.same(await ask(t, 'TURN_NOT_CONFIGURED'), { given: [[]], errors: [] })
 })

@@ -1,4 +1,4 @@
-/** When a new key need not wait: all others in the call have it. */
+/** A new key need not wait once each other device in the call has it. */
 
 import t from 'tap'
 import { SeenEpochs } from '../../../src/app/media/seen-epochs.ts'

@@ -1,4 +1,4 @@
-/** Who speaks, from how loud each voice is at each look. */
+/** The active speaker, from how loud each voice is at each look. */
 
 import t from 'tap'
 import { Speaking } from '../../../src/app/media/speaking.ts'

@@ -104,7 +104,7 @@ async function runTests(): Promise<void> {
   await t.test('a worker that is not there, and one that the page’s policy forbids', async t => {
     const context = await house.browser.newContext(WITH_CAMERA)
     t.teardown(() => context.close())
-    // The refusal is what is tried here.
+    // This test provokes the refusal.
     context.removeAllListeners('console')
     const page = await context.newPage()
     await page.route('**/missing.js', route => route.fulfill({ status: 404 }))

@@ -85,7 +85,7 @@ async function frameOf(epoch: number) {
 const KEY = new Uint8Array(32)
 const ann = new FrameCryptor('7')
 
-t.test('the first frame that opens ends it, and each newer epoch of a track is told once', async t => {
+t.test('the first frame that opens ends it, and each newer epoch of a track is reported once', async t => {
   tell({ kind: 'call', callId: '7' })
   t.same(reports.at(-1), { kind: 'ready' })
   for (const epoch of [1, 2]) tell({ kind: 'set-key', epoch, key: KEY })

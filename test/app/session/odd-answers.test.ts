@@ -254,23 +254,36 @@ t.test('a development server’s refusal is the error, and so is its silence', a
   await t.rejects(sentCode('http://127.0.0.1:9', 'ann@b.co'), { name: 'CallsignError', code: 'NO_ANSWER' })
 })
 
-t.test(
-  'without an answer, a page of another origin hears of the setting that could be the reason',
-  async t => {
-    const fetch = () => Promise.reject(new TypeError('Failed to fetch'))
-    const platform = platformOf({ wait: async () => undefined })
-    const server = new Server({ url: 'https://call.example.org', fetch, platform })
-    const messageAt = async (origin: string | undefined) => {
-      Object.assign(globalThis, { location: origin === undefined ? undefined : { origin } })
-      const failed: CallsignError = await server.request('GET meta', undefined).catch(error => error)
-      t.equal(failed.code, 'NO_ANSWER')
-      return failed.message
-    }
-    t.teardown(() => Reflect.deleteProperty(globalThis, 'location'))
-    const plain = 'The server does not answer.'
-    t.equal(await messageAt(undefined), plain)
-    t.equal(await messageAt('https://call.example.org'), plain)
-    for (const origin of ['https://app.example.org', 'https://call.example.or'])
-      t.match(await messageAt(origin), `CALLSIGN_CORS_ORIGINS, a setting of the server, lacks ${origin},`)
-  },
-)
+t.test('a page that may not read an answer at all hears which setting lets it', async t => {
+  const { fetch } = globalThis
+  const origin = 'http://app.example:5173'
+  t.teardown(() => {
+    globalThis.fetch = fetch
+    Reflect.deleteProperty(globalThis, 'location')
+  })
+  Object.assign(globalThis, { location: { origin } })
+  globalThis.fetch = async (_, init) => {
+    if (init?.mode === 'no-cors') return new Response()
+    throw new TypeError('Failed to fetch')
+  }
+  const message = new RegExp(`CALLSIGN_CORS_ORIGINS=${origin},`)
+  await t.rejects(sentCode('http://127.0.0.1:8080', 'ann@b.co'), { code: 'ORIGIN_NOT_ALLOWED', message })
+})
+
+t.test('without an answer, a foreign page hears of the setting that could be the reason', async t => {
+  const fetch = () => Promise.reject(new TypeError('Failed to fetch'))
+  const platform = platformOf({ wait: async () => undefined })
+  const server = new Server({ url: 'https://call.example.org', fetch, platform })
+  const messageAt = async (origin: string | undefined) => {
+    Object.assign(globalThis, { location: origin === undefined ? undefined : { origin } })
+    const failed: CallsignError = await server.request('GET meta', undefined).catch(error => error)
+    t.equal(failed.code, 'NO_ANSWER')
+    return failed.message
+  }
+  t.teardown(() => Reflect.deleteProperty(globalThis, 'location'))
+  const plain = 'The server does not answer.'
+  t.equal(await messageAt(undefined), plain)
+  t.equal(await messageAt('https://call.example.org'), plain)
+  for (const origin of ['https://app.example.org', 'https://call.example.or'])
+    t.match(await messageAt(origin), `CALLSIGN_CORS_ORIGINS lacks ${origin}.`)
+})

@@ -57,6 +57,23 @@ t.test('a room that is gone is pending again, and told of when it is back', asyn
   t.same(admitted(driver, [ANN, BOB]), ['101 media_ready', '201 media_ready'])
 })
 
+t.test(
+  'devices that are let in at another gateway hear of it, also where nothing was said of a loss',
+  async t => {
+    const driver = begun()
+    driver.join(2)
+    admitted(driver, [ANN, BOB])
+    t.equal(driver.call.gateway, 'janus')
+    const devices = [ANN]
+    const { effects } = driver.run({ kind: 'media-admitted', gateway: 'two', devices, answered: [] })
+    t.match(effects, [{ userId: ANN.userId, notice: { kind: 'media_ready', roomId: 4711, gateway: 'two' } }])
+    t.match(mediaOf(driver.call, ANN), { isReady: true, entry: { gateway: 'two' } })
+    t.same(mediaOf(driver.call, BOB), PENDING, 'not let in there yet')
+    driver.run({ kind: 'media-lost' })
+    t.equal(driver.call.gateway, undefined)
+  },
+)
+
 /** The feeds of each person, by user id. */
 function feedsOf(driver: CallDriver): Record<string, readonly number[] | undefined> {
   const { participants } = recordOf(driver.call, ANN)

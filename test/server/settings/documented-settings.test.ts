@@ -33,6 +33,18 @@ interface Values {
 }
 
 const DOCUMENT = readFileSync(join(PROJECT_ROOT, 'docs/operator/settings.md'), 'utf8')
+/** One of two gateways that send events. */
+const gatewayOf = (name: string) => ({
+  name,
+  adminUrl: `http://${name}.example.org:7088/admin`,
+  adminSecret: 'a secret',
+  adminKey: 'a key',
+  tokenSecret: 'another secret',
+  clientUrl: `wss://${name}.example.org`,
+  eventsPassword: `the password of ${name}`,
+})
+const gateways = JSON.stringify({ gateways: [gatewayOf('one'), gatewayOf('two')] })
+const folder = t.testdir({ policy: '', gateways })
 const [, settingLines = '', rateLines = ''] =
   /^```text\nNAME .*\n([\s\S]*?)\n\nRATE .*\n([\s\S]*?)\n```$/m.exec(DOCUMENT) ?? []
 const RATES = cellsOf(rateLines)
@@ -52,6 +64,7 @@ const rsa = readFileSync(tlsFile('rsa.key'), 'utf8')
 
 const witness = formatWitnessKey(witnessKeyFromSeed('witness.example', randomBytes(32)))
 const policy = `log ${log.ktPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
+writeFileSync(join(folder, 'policy'), policy)
 
 function pemOf(key: ReturnType<typeof generateKeyPairSync>['privateKey']): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString().trim()
@@ -81,7 +94,7 @@ const EXAMPLES: Environment = {
   KT_SECOND_PRIVATE_KEY: generateKeys(log.origin, length => randomBytes(length)).ktPrivateKey,
   VRF_PRIVATE_KEY: log.vrfPrivateKey,
   CALLSIGN_SECRET: log.secret,
-  CALLSIGN_WITNESS_POLICY: join(t.testdir({ policy }), 'policy'),
+  CALLSIGN_WITNESS_POLICY: join(folder, 'policy'),
   KT_PUBLIC_KEY: 'x',
   VRF_PUBLIC_KEY: 'y',
   CALLSIGN_SMS_RETRIEVER_HASH: 'FA+9qCX9VSu',
@@ -111,6 +124,9 @@ const EXAMPLES: Environment = {
   CALLSIGN_JANUS_EVENTS_HOST: 'localhost',
   CALLSIGN_JANUS_EVENTS_USER: 'gateway',
   CALLSIGN_JANUS_EVENTS_PASSWORD: 'a password',
+  CALLSIGN_JANUS_FILE: join(folder, 'gateways'),
+  CALLSIGN_LIVEKIT_API_KEY: 'a key',
+  CALLSIGN_LIVEKIT_API_SECRET: 'a secret of 32 characters and mor',
   CALLSIGN_OIDC_PROVIDERS: '[{"name":"acme","issuer":"https://id.example.org","clientIds":["app"]}]',
   CALLSIGN_APPLE_CLIENT_IDS: 'com.example.app',
   CALLSIGN_APPLE_TEAM_ID: 'ABCDE12345',
@@ -167,9 +183,26 @@ function numberIn(usual: string): string | undefined {
   return /^\d+(?=$|, )/.exec(usual)?.[0]
 }
 
-/** Servers with every setting of their mode. */
-const PRODUCTION = environmentOf(ROWS.filter(row => !isForDevelopment(row)))
-const DEVELOPMENT = { ...environmentOf(ROWS), CALLSIGN_HTTP_HOST: '10.0.0.7' }
+/** Settings that exclude each other: a server has one kind or the other. */
+const ALTERNATIVES: readonly { readonly these: RegExp; readonly others: RegExp }[] = [
+  { these: /^CALLSIGN_JANUS_FILE$/, others: /^CALLSIGN_JANUS_(?!FILE|EVENTS_HOST|EVENTS_PORT)/ },
+  { these: /^CALLSIGN_LIVEKIT_/, others: /^CALLSIGN_JANUS_/ },
+]
+const alternativeOf = ({ name }: Row) => ALTERNATIVES.find(({ these }) => these.test(name))
+const USUAL_ROWS = ROWS.filter(row => alternativeOf(row) === undefined)
+
+/** Servers with every setting of their mode, but for alternatives. */
+const PRODUCTION = environmentOf(USUAL_ROWS.filter(row => !isForDevelopment(row)))
+const DEVELOPMENT = { ...environmentOf(USUAL_ROWS), CALLSIGN_HTTP_HOST: '10.0.0.7' }
+
+/** The server that the setting is tried in. */
+function baseFor(row: Row): Environment {
+  const alternative = alternativeOf(row)
+  if (alternative === undefined) return isForDevelopment(row) ? DEVELOPMENT : PRODUCTION
+  const { these, others } = alternative
+  const kept = Object.entries(PRODUCTION).filter(([name]) => !others.test(name))
+  return { ...Object.fromEntries(kept), ...environmentOf(ROWS.filter(({ name }) => these.test(name))) }
+}
 
 function isForDevelopment({ takes }: Row): boolean {
   return takes.endsWith(DEVELOPMENT_ONLY)
@@ -182,9 +215,7 @@ const outcomes = new Map<string, Config | readonly string[]>()
 function readWith(row: Row, value: string | undefined): Config | readonly string[] {
   const asked = JSON.stringify([row.name, value])
   const isDevelopment = isForDevelopment(row)
-  const outcome =
-    outcomes.get(asked) ??
-    readAll({ ...(isDevelopment ? DEVELOPMENT : PRODUCTION), [row.name]: value }, isDevelopment)
+  const outcome = outcomes.get(asked) ?? readAll({ ...baseFor(row), [row.name]: value }, isDevelopment)
   outcomes.set(asked, outcome)
   return outcome
 }
@@ -250,6 +281,7 @@ t.test('the sentence about a number or a choice lists the allowed values', async
 
 /** Defaults that a row says in words, as the setting would be written. */
 const IN_WORDS: Environment = {
+  'that of CALLSIGN_LIVEKIT_URL': 'https://livekit.example.org',
   "the machine's name": hostname(),
   'one less than cores': String(Math.max(1, availableParallelism() - 1)),
   'one less than cores, at most 8': String(Math.min(8, availableParallelism() - 1)),
@@ -275,9 +307,10 @@ t.test('every secret, and nothing else, can come from a file, without its last l
   const folder = t.testdir({ secret: 'x' })
   const path = join(folder, 'secret')
   chmodSync(path, 0o600)
-  const production = readAll(PRODUCTION)
-  for (const { name, isSecret } of ROWS) {
-    const { [name]: value = '', ...others } = PRODUCTION
+  for (const row of ROWS) {
+    const { name, isSecret } = row
+    const whole = isForDevelopment(row) ? PRODUCTION : baseFor(row)
+    const { [name]: value = '', ...others } = whole
     const fileName = `${name}_FILE`
     if (!isSecret) {
       const [problem] = problemsOf(readAll({ [fileName]: path }, true))
@@ -286,10 +319,10 @@ t.test('every secret, and nothing else, can come from a file, without its last l
     }
     for (const lineEnd of ['', '\n', '\r\n']) {
       writeFileSync(path, `${value}${lineEnd}`)
-      t.same(readAll({ ...others, [fileName]: path }), production, fileName)
+      t.same(readAll({ ...others, [fileName]: path }), readAll(whole), fileName)
     }
     const both = `${name} and ${fileName} are both set: keep one`
-    t.same(readAll({ ...PRODUCTION, [fileName]: path }), [both])
+    t.same(readAll({ ...whole, [fileName]: path }), [both])
     for (const [missing, reason] of [
       [join(folder, 'none'), 'ENOENT'],
       [folder, 'EISDIR'],

@@ -49,6 +49,39 @@ t.test('who is removed has no part any more, who has left has', async t => {
   t.same(index.callsOf(ANN), [ONE])
 })
 
+t.test('calls are counted by their media gateway', async t => {
+  const index = new CallIndex()
+  const at = (callId: CallId, gateway: string | undefined) => ({
+    ...callOf(callId, Number(callId), 'invited'),
+    gateway,
+  })
+  index.put(at(ONE, undefined))
+  index.put(at(TWO, 'b'))
+  t.same([...index.gateways()], [['b', 1]])
+  t.same([index.gatewayOf(ONE), index.gatewayOf(TWO), index.isLive(ONE)], [undefined, 'b', true])
+  index.put(at(ONE, 'b'))
+  t.same([...index.gateways()], [['b', 2]])
+  index.put(at(ONE, 'a'))
+  t.same(
+    new Map(index.gateways()),
+    new Map([
+      ['a', 1],
+      ['b', 1],
+    ]),
+  )
+  t.same(
+    index.rooms().map(({ callId, gateway }) => [callId, gateway]),
+    [
+      [TWO, 'b'],
+      [ONE, 'a'],
+    ],
+  )
+  index.put({ ...at(ONE, 'a'), status: 'ended' })
+  index.forget(TWO)
+  t.same([...index.gateways()], [])
+  t.same([index.isLive(ONE), index.gatewayOf(TWO)], [false, undefined])
+})
+
 t.test('calls do not get in each other’s way', async t => {
   const index = new CallIndex()
   index.put(callOf(ONE, 9, 'invited'))

@@ -166,6 +166,12 @@ public interface Call {
     /** The one that frames are sealed with. */
     public val sendingKey: StateFlow<EpochKey?>
 
+    /**
+     * For the key provider of LiveKit's SDK, where that is the gateway: each key of each device, now and as they come and end. Ends with
+     * the call.
+     */
+    public val liveKitKeys: Flow<LiveKitSlot>
+
     /** The one of [key]. */
     public val fingerprint: String? get() = key.value?.fingerprint
 

@@ -21,7 +21,7 @@ public enum class ParticipantState {
 
 /**
  * One person of a call. [deviceId] is the device that is in the call, or was last, and [feedIds] what it sends at the media gateway:
- * show no name with any other feed. [mediaName] is `<userId>:<displayName>`; enter the media room without it.
+ * show no name with any other feed. [identity] is that device at LiveKit, while it is in the call. [mediaName] is `<userId>:<displayName>`; enter the media room without it.
  * [isUnreachable]: the person is invited, and none of their devices has shown itself to the server for five seconds: say that they
  * can't be reached now. A phone of theirs may ring yet, and the state then changes.
  */
@@ -38,6 +38,7 @@ public data class CallParticipant(
     public val feedIds: List<Long>,
     internal val invitedAtMs: Long,
     public val isUnreachable: Boolean = false,
+    public val identity: String? = null,
 ) {
     /** As the sets of devices name it that keys are sealed for. */
     internal val deviceName: String get() = "${userId}_$deviceId"
@@ -52,6 +53,10 @@ public data class CallGateway(
     public val url: String? = null,
     public val roomToken: String? = null,
     public val pluginToken: String? = null,
+    /** Of LiveKit: for its `connect`. */
+    public val token: String? = null,
+    /** Of LiveKit: the bits of the keys that frames are sealed with, the same for all devices. */
+    public val keySize: Long? = null,
 )
 
 internal data class CallRecord(
@@ -131,6 +136,7 @@ internal fun participantOf(members: JsonObject) = CallParticipant(
     mediaName = members.text("mediaName").orEmpty(),
     feedIds = members.numbers("feedIds"),
     invitedAtMs = members.needTimeMs("invitedAt"),
+    identity = members.text("identity"),
 )
 
 internal fun gatewayOf(members: JsonObject) = CallGateway(
@@ -139,6 +145,8 @@ internal fun gatewayOf(members: JsonObject) = CallGateway(
     members.text("url"),
     members.text("roomToken"),
     members.text("pluginToken"),
+    members.text("token"),
+    members.number("keySize"),
 )
 
 internal fun isOver(status: String): Boolean = status != "ringing" && status != "active"

@@ -12,8 +12,11 @@ import callsign.app.EpochKey
 import callsign.app.EventStream
 import callsign.app.KeyAsk
 import callsign.app.KeyDevice
+import callsign.app.LiveKitCall
+import callsign.app.LiveKitSlot
 import callsign.app.Person
 import callsign.app.Without
+import callsign.app.slotsOf
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.StateFlow
@@ -46,6 +49,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     private val people = MutableStateFlow(participantsNow())
     private val newest = MutableStateFlow(keys.firstOrNull())
     private val sending = MutableStateFlow(sendingKeyOf(now))
+    private val forLiveKit = MutableStateFlow(liveKitNow())
     private val news = EventStream<CallEvent>(EVENTS_MAX, CallEvent::Missed)
 
     /** As it was decided. */
@@ -62,6 +66,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     /** People may have other names now. */
     fun onNames() {
         people.value = participantsNow()
+        forLiveKit.value = liveKitNow()
     }
 
     fun tell(event: CallEvent) {
@@ -85,6 +90,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
     override val startedAtMs: Long? get() = now.record?.startedAtMs
     override val key: StateFlow<EpochKey?> = newest.asStateFlow()
     override val sendingKey: StateFlow<EpochKey?> = sending.asStateFlow()
+    override val liveKitKeys: Flow<LiveKitSlot> = slotsOf(forLiveKit)
     override val sealedFor: List<KeyDevice>
         get() {
             val call = now
@@ -132,6 +138,9 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
         val call = now
         return call.record?.participants.orEmpty().map { shell.named(it).copy(isUnreachable = isUnreachable(call, it)) }
     }
+
+    private fun liveKitNow() =
+        LiveKitCall(callId, shell.userId, now.phase is Phase.Ended, keys, now.sending.epoch, people.value)
 
     private fun sendingKeyOf(call: DeviceCall): EpochKey? = keys.find { it.epoch == call.sending.epoch }
 
