@@ -74,8 +74,8 @@ export class Adaptation {
     const isTrial = this.#shown > this.#at
     // After a step down, the line's queue still holds packets of the old pictures.
     const isSettled = isTrial || sinceMs >= SETTLED_MS
-    // A trial begins with a key frame, which keeps all waiting for a moment.
-    const isFailing = isPoor && isTrial && sinceMs >= 2 * TRIAL_MS
+    // The key frame that begins a trial delays the sound for a moment. A large picture would do so for longer.
+    const isFailing = isPoor && isTrial && (sinceMs >= 2 * TRIAL_MS || !this.rung.isSlow)
     if (isSettled && !isLeast && (isBad || isFailing)) this.#fall(sample, isTrial)
     else if (isTrial && sinceMs >= TRIAL_MS && !isPoor) this.#prove(sample.atMs)
     else if (!isTrial && this.#at > 0 && sample.atMs - this.#quietMs >= this.#pauseMs) this.#asking = sample
@@ -191,6 +191,6 @@ const FIRST_PAUSE_MS = 4_000
 const DEFERRAL_MS = 3_000
 const DEFERRALS_MAX = 8
 /** Above this the measurement is too rough. */
-const TELLING_KBITS = 400
+const TELLING_KBITS = 1_000
 /** Until all is back after the line is. */
 const BACK_MS = 15_000
