@@ -276,7 +276,7 @@ window.events = []
 window.keyFrameAsks = 0
 new BroadcastChannel('asks').onmessage = () => keyFrameAsks++
 const sizes = new BroadcastChannel('sizes')
-// Of frames of sound that have left or come since the last time, with how often.
+// Sizes of sound frames that left or came since the last call, with their counts.
 window.soundSizes = () => new Promise(resolve => {
   sizes.onmessage = ({ data }) => resolve(data)
   sizes.postMessage(1)

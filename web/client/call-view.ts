@@ -297,6 +297,7 @@ const UNKNOWN = { name: 'Somebody unknown' }
 const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   connecting: 'connecting',
   connected: 'connected',
+  weak: 'weak connection',
   interrupted: 'connection lost',
   gone: 'gone',
   unreachable: 'no way to each other: a relay may be needed',

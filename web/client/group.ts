@@ -65,7 +65,7 @@ export class Group implements Carrier {
     return {
       id: feed,
       userId,
-      state: undecryptable !== undefined ? 'undecryptable' : quality === 'lost' ? 'interrupted' : 'connected',
+      state: undecryptable !== undefined ? 'undecryptable' : LINKS[quality],
       hasStream: microphone !== undefined || camera !== undefined,
       hasPicture: camera?.isOn === true && !camera.isPaused,
       hasScreen: screen?.isOn === true,
@@ -79,6 +79,8 @@ export class Group implements Carrier {
     }
   }
 }
+
+const LINKS = { good: 'connected', poor: 'weak', lost: 'interrupted' } as const
 
 /** A file of this server: the policy of its pages allows no worker of a Blob URL. */
 function newWorker(): Worker {

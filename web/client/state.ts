@@ -178,7 +178,14 @@ export interface MediaPeer {
    * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
    * `undecryptable`: what it sends does not open with the call's keys.
    */
-  readonly state: 'connecting' | 'connected' | 'interrupted' | 'gone' | 'unreachable' | 'undecryptable'
+  readonly state:
+    | 'connecting'
+    | 'connected'
+    | 'weak'
+    | 'interrupted'
+    | 'gone'
+    | 'unreachable'
+    | 'undecryptable'
   readonly hasStream: boolean
   readonly hasPicture: boolean
   readonly hasScreen?: boolean

@@ -46,7 +46,7 @@ export interface MediaCall
 
 /**
  * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
- * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. One whose gateway is LiveKit is
+ * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. A call by LiveKit is
  * refused likewise.
  */
 export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): CallMedia {

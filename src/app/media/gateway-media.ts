@@ -292,9 +292,13 @@ export class GatewayMedia extends Emitter<MediaEvents> {
       return sample && stream?.isOn && !stream.isPaused ? [{ ...sample, feed, name }] : []
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
-    const isMeasured = looks % LOOKS_OF_WATCH === 0
-    // A device with two networks that loses one of them still sends by the other; the gateway sends to the lost one for ever.
-    if (isMeasured && this.#links.measure([...this.#publishers.keys()], streams, own)) return this.#lose()
+    if (looks % LOOKS_OF_WATCH === 0) {
+      const feeds = [...this.#publishers.keys()]
+      this.#links.measure(feeds, streams, own)
+      // A device that loses one of two networks sends by the other; the gateway goes on sending to the lost one.
+      const isConnected = [own.state, stay.subscriber.state].every(state => state === 'connected')
+      if (this.#links.isDeaf(feeds, isConnected)) return this.#lose()
+    }
     await this.#adapt(stay, link)
   }
 

@@ -1,8 +1,8 @@
-/** Statistics of received tracks, as the browser counts them. No other file reads them. */
+/** Packets and frames received on a connection, as the browser counts them: the one place that reads its statistics. */
 
 import type { LinkSample } from './adaptation.ts'
 
-/** One track, since the connection began. */
+/** One track's counts, since the connection began. */
 export interface TrackSample {
   readonly packets: number
   /** Packets that never came. */

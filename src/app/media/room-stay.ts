@@ -45,7 +45,7 @@ export interface StayHost {
   readonly onConnected: (isInTime: boolean) => void
   /** Media flows all the time. */
   readonly onSocket: (state: 'lost' | 'back') => void
-  /** Of the handle that publishes. */
+  /** Events of the publishing handle. */
   readonly onEvent: (event: HandleEvent) => void
   readonly onTracks: () => void
   readonly onLost: (error?: unknown) => void
@@ -127,7 +127,7 @@ export class RoomStay {
     }
   }
 
-  /** Of the other members who send. */
+  /** The other members' feeds, of those who send. */
   async feeds(): Promise<readonly string[]> {
     const { data } = await this.#own.message({
       request: 'listparticipants',

@@ -99,6 +99,10 @@ export class Subscriber {
     return this.#places
   }
 
+  get state(): RTCPeerConnectionState {
+    return this.#peer.connection.connectionState
+  }
+
   /** By the worker's names. */
   async received(): Promise<ReadonlyMap<string, TrackSample>> {
     const samples = await readSamples(this.#peer.connection)
