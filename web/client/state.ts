@@ -186,9 +186,11 @@ export interface MediaPeer {
     | 'gone'
     | 'unreachable'
     | 'undecryptable'
-  readonly stream: MediaStream | undefined
+  readonly hasStream: boolean
   readonly hasPicture: boolean
-  readonly screen?: MediaStream | undefined
+  readonly hasScreen?: boolean
+  /** Its sound and picture, or its screen, in this element from now on. */
+  readonly play: (video: HTMLVideoElement, isScreen: boolean) => void
   readonly isMuted?: boolean
   readonly isSpeaking?: boolean
 }
