@@ -18,7 +18,7 @@ async function hasCall(janus: Janus): Promise<boolean> {
 }
 
 t.test(
-  'three tabs see and hear one another; one that is removed is gone; the gateway comes back, or another one takes the call',
+  'three tabs see and hear one another; one that is removed is gone; the gateway comes back, or a second one takes the call',
   long({ skip: skipWithoutChromium || skipWithoutJanus }),
   async t => {
     const folder = t.testdir({ data: {} })

@@ -189,7 +189,7 @@ export interface MediaPeer {
   readonly hasStream: boolean
   readonly hasPicture: boolean
   readonly hasScreen?: boolean
-  /** Its sound and picture, or its screen, in this element from now on. */
+  /** Plays its sound and picture, or its screen, in this element. */
   readonly play: (video: HTMLVideoElement, isScreen: boolean) => void
   readonly isMuted?: boolean
   readonly isSpeaking?: boolean

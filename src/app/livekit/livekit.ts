@@ -155,9 +155,9 @@ class CallKeyProvider extends BaseKeyProvider {
 }
 
 /**
- * Has the worker seal and open all frames, whatever the gateway says: LiveKit's own has frames pass in the clear where a track is
- * said not to be encrypted, and where one ends whose name, which the gateway chooses, is that of a track sent from here. And a key
- * that is there already is not derived once more for each track that comes: each takes 100,000 rounds.
+ * Has the worker seal and open all frames, whatever the gateway says: by itself LiveKit's worker passes frames in the clear
+ * when the gateway calls a track unencrypted, and when a received track ends that the gateway has named like a sent one. Also skips
+ * keys that the worker has, which LiveKit sets again for each new track: each takes 100,000 rounds.
  */
 function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
   const post = worker.postMessage.bind(worker) as (
@@ -176,7 +176,7 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
       posted.set(place, key)
       data.updateCurrentKeyIndex = keyProvider.isCurrent(participantIdentity, keyIndex)
     }
-    // Else the worker lets pass what comes on it.
+    // Without it the worker would pass the track's frames as they are.
     if (kind === 'removeTransform') return received.end(data)
     if (kind === 'decode' && data.isReuse !== true) received.begin(data)
     else if ((kind === 'decode' || kind === 'updateCodec') && !received.goOn(data)) return

@@ -100,7 +100,7 @@ function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boo
   return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
 }
 
-/** What the members send that can be seen. */
+/** The cameras and screens that members send. */
 export function picturesOf(publishers: ReadonlyMap<string, PublisherData>): readonly Picture[] {
   return [...publishers].flatMap(([feed, { streams = [] }]) =>
     streams.filter(({ type }) => type === 'video').map(stream => ({ feed, ...streamOf(stream) })),

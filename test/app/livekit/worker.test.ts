@@ -1,4 +1,4 @@
-/** LiveKit's own worker as a call has it, at a gateway that names and ends tracks as it likes. */
+/** LiveKit's own worker in a call, at a gateway that names and ends tracks as it likes. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ async function runWorker(t: Test) {
     open(identity, false)
     const [writer, reader] = [before.writable.getWriter(), after.readable.getReader()]
     let timestamp = 0
-    /** What comes of a frame; undefined for none. */
+    /** The frame as it leaves the worker; undefined for a dropped one. */
     const pass = async (text: string) => {
       await settle()
       const data = Uint8Array.from(Buffer.from(text, 'latin1')).buffer
@@ -94,7 +94,7 @@ async function runWorker(t: Test) {
 
 const SPOKEN = 'nobody else is to hear this'
 
-t.test('no track of the gateway has the worker send in the clear, or play what is not encrypted', async t => {
+t.test('no track of the gateway makes the worker send in the clear, or play frames in the clear', async t => {
   const { post, pipe } = await runWorker(t)
   const own = pipe('encode', 'ann', 'own track')
   const bob = pipe('decode', 'bob', 'own track')

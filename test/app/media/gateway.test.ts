@@ -143,7 +143,7 @@ async function runTests(): Promise<void> {
     for (const tab of [ann, bob]) t.same(await tab.evaluate('failures()'), [])
   })
 
-  await t.test('a camera goes in two sizes, of which each tab has what it shows', long(), async t => {
+  await t.test('a camera goes in two sizes, and each tab gets the size that it shows', long(), async t => {
     const room = await openRoom(janus, 'vp8', undefined, 1_000_000)
     const ann = await joined(t, room, '1', { simulcast: true, side: 80 })
     const bob = await joined(t, room, '2')
@@ -175,7 +175,7 @@ async function runTests(): Promise<void> {
     await style('top: 5000px; width: 700px; height: 500px')
     const isPaused = `media.participants.find(one => one.userId === '1').camera.isPaused`
     await bob.until(isPaused)
-    // What was under way has come by then.
+    // Frames under way have come then.
     await cat.receives(2, 10)
     const unseen = await bob.evaluate<number>(`picturesOf('1')`)
     await cat.receives(2, 10)

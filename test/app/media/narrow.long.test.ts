@@ -58,7 +58,7 @@ async function openCall(t: Test) {
   await bob.evaluate(`media.send('microphone', undefined)`)
   const cat = await MediaTab.open(house, { fps: 1 }, pagesOf(browser))
   await cat.evaluate(`{ ${LOOKS} }`)
-  // What it sends itself would bring reports of the gateway down the line.
+  // Streams of its own would bring the gateway's reports down the line.
   for (const name of ['microphone', 'camera']) await cat.evaluate(`media.send('${name}', undefined)`)
   const admission = await room.admit('3')
   await cat.join({ ...admission, url: admission.url.replace('127.0.0.1', line.address) })
