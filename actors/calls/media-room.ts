@@ -7,7 +7,8 @@
  * Where the call takes another room, that one opens next, and the one before closes once the devices had time to change. Where
  * its gateway is lost, the room opens at another, and the one before is left to that gateway's sweep.
  *
- * A step that fails is taken again after a growing pause, for as long as the call lasts. Nothing waits for it but a reply of
+ * A step that fails is taken again after a growing pause, for as long as the call lasts, but for the closing of a room before: the
+ * sweep does that. Nothing waits for it but a reply of
  * the call room, and that for a second. The actor keeps nothing: one that is built anew asks the call room, and takes over
  * the room that is there.
  */
@@ -143,6 +144,11 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     assert(step !== undefined, 'a step was under way')
     this.#step = undefined
     if (failure === 'no-such-room' && !CLOSING.has(step.kind)) return this.#lose()
+    // Its gateway may be away for long, and the call goes on at another: the sweep closes it.
+    if (step.kind === 'close-before') {
+      this.#before.delete(step.roomId)
+      return this.#go()
+    }
     if (failure !== undefined) return this.#isVain(step) ? this.#go() : this.#tryLater()
     this.#failures = 0
     if (step.kind === 'close') return this.#context.stop()
@@ -150,8 +156,7 @@ class MediaRoom implements Actor<MediaRoomMessage> {
     this.#go()
   }
 
-  #note(step: Exclude<Step, { kind: 'close' }>): void {
-    if (step.kind === 'close-before') return void this.#before.delete(step.roomId)
+  #note(step: Exclude<Step, { kind: 'close' | 'close-before' }>): void {
     if (step.kind === 'open') this.#noteOpen(step.roomId, step.gateway!)
     if (step.kind === 'remove') return void this.#open?.admitted.delete(nameOf(step.entry))
     if (step.kind !== 'admit') {

@@ -1,4 +1,4 @@
-/** Three tabs of the development client in one call by way of a real Janus, and of another one. */
+/** Three tabs of the development client in one call by way of a real Janus, and of a second one. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

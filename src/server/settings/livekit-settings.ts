@@ -5,6 +5,7 @@ import type { EnvironmentReader } from './environment.ts'
 import { isWebSocketUrl } from './setting-forms.ts'
 
 export function readLiveKitSettings(reader: EnvironmentReader): LiveKitMediaSettings | undefined {
+  const problemsBefore = reader.problems.length
   const url = reader.formed(
     'CALLSIGN_LIVEKIT_URL',
     isWebSocketUrl,
@@ -24,6 +25,7 @@ export function readLiveKitSettings(reader: EnvironmentReader): LiveKitMediaSett
       `CALLSIGN_LIVEKIT_API_SECRET has at least ${SECRET_CHARACTERS_MIN} characters, as in the keys of livekit.yaml`,
     )
   }
+  if (reader.problems.length > problemsBefore) return undefined
   if (!url || !apiKey || !apiSecret) {
     reader.problems.push(
       'CALLSIGN_LIVEKIT_URL, CALLSIGN_LIVEKIT_API_KEY and CALLSIGN_LIVEKIT_API_SECRET are set together',

@@ -13,7 +13,7 @@ import { RoomTokens } from '../../media/room-tokens.ts'
 import type { Logger } from '../../operations/log.ts'
 import type { Metrics } from '../../operations/metrics.ts'
 
-/** What every gateway is watched with. */
+/** Shared by all hosts of gateways. */
 export interface MediaContext {
   readonly secrets: Pick<Secrets, 'mediaRoom'>
   readonly monotonicMs: () => number
@@ -69,7 +69,9 @@ export class JanusHost implements GatewayHost {
 
   readonly sweep = (): Promise<void> => this.#sweep.run()
 
-  readonly present = (): readonly CallDeviceRef[] => this.#events.present()
+  /** A call that went to another gateway may still have devices here. */
+  readonly present = (): readonly CallDeviceRef[] =>
+    this.#events.present(roomId => this.#watch.calls.callInRoom(roomId) !== undefined)
 
   /** Events that this gateway has sent, parsed. */
   readonly takeEvents = (events: unknown): void => this.#events.take(events)

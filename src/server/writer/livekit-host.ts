@@ -34,6 +34,7 @@ export class LiveKitHost implements GatewayHost {
     this.gateway = new LiveKitGateway(this.#api, new LiveKitTokens(settings), monotonicMs, onOutsider)
     this.#sweep = new RoomSweep({
       ...{ watch, gateway: this.gateway, monotonicMs },
+      alsoPutRight: async () => this.gateway.keepOnly(roomId => watch.calls.callInRoom(roomId) !== undefined),
       onStranger: () => metrics.mediaStrangers.inc({ gateway }),
       onFailed: error => this.#warn('media-sweep-failed', error),
     })
@@ -45,13 +46,15 @@ export class LiveKitHost implements GatewayHost {
 
   /** Asks for the room of one call, another each time: a LiveKit that has begun anew has none of them. */
   readonly look = async (): Promise<void> => {
+    const wasUp = this.#watch.health.isUp
     try {
       const room = this.#nextRoom()
       const found = await this.#api.listRooms([String(room?.roomId ?? 0)])
       if (room !== undefined && found.length === 0) await this.#sweep.run()
       await this.gateway.look()
     } catch (error) {
-      this.#warn('media-look-failed', error)
+      // While it is away, each look fails alike: `media-gateway-lost` has said so.
+      if (wasUp) this.#warn('media-look-failed', error)
     }
   }
 
