@@ -128,6 +128,30 @@ t.test('a gateway whose sweep takes long is in no other’s way', async t => {
   t.same(sweeps.slice(3), ['a', 'b'])
 })
 
+t.test('thousands of calls that move at once are counted once, not once for each', async t => {
+  const { pool, calls, start, away, pass, homeless, gateways } = openPool({ a: 1, b: 1, c: 1 })
+  away.add('b')
+  away.add('c')
+  await pass(2)
+  for (const callId of callIds(2_000)) start(callId)
+  away.add('a')
+  away.delete('b')
+  away.delete('c')
+  await pass(14)
+  t.equal(homeless.size, 2_000)
+  let looks = 0
+  const { get } = calls
+  calls.get = callId => {
+    looks++
+    return get.call(calls, callId)
+  }
+  for (const callId of homeless.keys()) calls.set(callId, undefined)
+  for (const callId of homeless.keys()) pool.choose(callId, undefined, 'a')
+  t.ok(looks < 10_000, `${looks} looks`)
+  for (const callId of homeless.keys()) calls.set(callId, pool.choose(callId, undefined, undefined))
+  t.same(unfair({ b: 1, c: 1 }, gateways()), [])
+})
+
 t.test('1,000 calls spread within a tenth of each weight', async t => {
   for (const weights of [{ a: 1 }, { a: 1, b: 1 }, FOUR, SKEWED, { a: 100, b: 1, c: 1 }]) {
     for (const first of [1n, 1_000_000n, 999_999_999_999n]) {
