@@ -227,11 +227,15 @@ window.hasKeys = (sending, epochs, byte) => {
 window.frames = []
 function tapFrames() {
   const Peer = RTCPeerConnection
+  // A receiver may be used again, for another track.
+  const tapped = new WeakSet()
   window.RTCPeerConnection = class extends Peer {
     constructor(configuration) {
       super({ ...configuration, encodedInsertableStreams: true })
       this.setConfiguration = next => super.setConfiguration({ ...next, encodedInsertableStreams: true })
       this.addEventListener('track', ({ receiver, track }) => {
+        if (tapped.has(receiver)) return
+        tapped.add(receiver)
         const { readable, writable } = receiver.createEncodedStreams()
         const tap = new TransformStream({ transform(frame, controller) {
           if (frames.length < 4000) frames.push({ kind: track.kind, type: frame.type, octets: [...new Uint8Array(frame.data)], trackId: track.id })

@@ -156,8 +156,9 @@ class CallKeyProvider extends BaseKeyProvider {
 
 /**
  * Has the worker seal and open all frames, whatever the gateway says: LiveKit's own has frames pass in the clear where a track is
- * said not to be encrypted, and where one ends whose name, which the gateway chooses, is that of a track sent from here. And a key
- * that is there already is not derived once more for each track that comes: each takes 100,000 rounds.
+ * said not to be encrypted, where this device gets another label as it connects again, and where a track ends whose name, which
+ * the gateway chooses, is that of one sent from here. And a key that is there already is not derived once more for each track that
+ * comes: each takes 100,000 rounds.
  */
 function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
   const post = worker.postMessage.bind(worker) as (
@@ -165,10 +166,19 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
     more?: Transferable[] | StructuredSerializeOptions,
   ) => void
   const posted = new Map<string, CryptoKey | undefined>()
+  const enabled = new Set<string | undefined>()
   const received = new ReceivedTracks()
+  const enable = ({ participantIdentity }: WorkerMessage['data']) => {
+    if (!enabled.has(participantIdentity))
+      post({ kind: 'enable', data: { enabled: true, participantIdentity } })
+    enabled.add(participantIdentity)
+  }
   worker.postMessage = (message: WorkerMessage, more?: Transferable[] | StructuredSerializeOptions) => {
     const { kind, data } = message
-    if (kind === 'enable') data.enabled = true
+    if (kind === 'enable') {
+      data.enabled = true
+      enabled.add(data.participantIdentity)
+    }
     if (kind === 'setKey') {
       const { participantIdentity = '', keyIndex = 0, key } = data
       const place = placeOf(participantIdentity, keyIndex)
@@ -178,14 +188,32 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
     }
     // Else the worker lets pass what comes on it.
     if (kind === 'removeTransform') return received.end(data)
+    if (kind === 'encode' || kind === 'decode') enable(data)
     if (kind === 'decode' && data.isReuse !== true) received.begin(data)
     else if ((kind === 'decode' || kind === 'updateCodec') && !received.goOn(data)) return
-    if (kind !== 'decode') return post(message, more)
-    const { participantIdentity, trackId, codec, hasPacketTrailer } = data
-    post({ kind: 'enable', data: { enabled: true, participantIdentity } })
+    if (kind !== 'decode' || data.isReuse !== true) return post(message, more)
     // The worker has the streams of one that is used again, and no stream can be given twice.
-    if (data.isReuse !== true) return post(message, more)
+    const { participantIdentity, trackId, codec, hasPacketTrailer } = data
     post({ kind: 'updateCodec', data: { participantIdentity, trackId, codec, hasPacketTrailer } })
+  }
+  watchTransforms(worker, ({ kind, ...data }) => {
+    enable(data)
+    if (kind === 'decode' && !received.isFree(data)) throw new Error('the track is of another participant')
+    if (kind === 'decode') received.begin(data)
+    return { kind, ...data }
+  })
+}
+
+type TransformOptions = { readonly kind: string } & WorkerMessage['data']
+
+/** Has the transforms of the worker made with other options, where the browser makes them: in Firefox and Safari. */
+function watchTransforms(worker: Worker, change: (options: TransformOptions) => TransformOptions): void {
+  const Transform = globalThis.RTCRtpScriptTransform
+  if (Transform === undefined) return
+  globalThis.RTCRtpScriptTransform = class extends Transform {
+    constructor(its: Worker, options?: TransformOptions, transfer?: object[]) {
+      super(its, its === worker && options !== undefined ? change(options) : options, transfer)
+    }
   }
 }
 
@@ -201,15 +229,20 @@ class ReceivedTracks {
     this.#tracks.set(trackId, { name: data.trackId, identity, hasEnded: false })
   }
 
+  /** Whether no other participant is heard by it. */
+  isFree({ trackId = '', participantIdentity = '' }: WorkerMessage['data']): boolean {
+    const track = this.#tracks.get(trackId)
+    return track === undefined || track.hasEnded || track.identity === participantIdentity
+  }
+
   /** False for the track of another participant, which is heard as theirs still. */
   goOn(data: WorkerMessage['data']): boolean {
     const track = this.#tracks.get(data.trackId ?? '')
     // One that is sent from here.
     if (track === undefined) return data.isReuse !== true
-    const { participantIdentity = '' } = data
-    if (!track.hasEnded && track.identity !== participantIdentity) return false
+    if (!this.isFree(data)) return false
     data.trackId = track.name
-    track.identity = participantIdentity
+    track.identity = data.participantIdentity ?? ''
     track.hasEnded = false
     return true
   }
