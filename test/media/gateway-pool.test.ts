@@ -109,7 +109,7 @@ function unfair(weights: Weights, counts: ReadonlyMap<string, number>): string[]
 const FOUR = { a: 1, b: 1, c: 1, d: 1 }
 const SKEWED = { a: 1, b: 2, c: 3, d: 10 }
 
-t.test('a gateway whose sweep takes long is in no other’s way', async t => {
+t.test('a gateway with a long sweep is in no other’s way', async t => {
   const { pool, memberOf, sweeps } = openPool({ a: 1, b: 1 })
   const slow = memberOf('a')
   const begun = new Deferred<void>()

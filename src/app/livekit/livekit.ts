@@ -155,10 +155,10 @@ class CallKeyProvider extends BaseKeyProvider {
 }
 
 /**
- * Has the worker seal and open all frames, whatever the gateway says: LiveKit's own has frames pass in the clear where a track is
- * said not to be encrypted, where this device gets another label as it connects again, and where a track ends whose name, which
- * the gateway chooses, is that of one sent from here. And a key that is there already is not derived once more for each track that
- * comes: each takes 100,000 rounds.
+ * Has the worker seal and open all frames, whatever the gateway says. By itself it lets frames pass in the clear in three cases: the
+ * gateway says that a track is not encrypted; it gives this device another label at a reconnection; or it names a track like one
+ * sent from here, and ends it. A key that is there already is not derived anew for each track that comes: each takes 100,000
+ * rounds.
  */
 function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
   const post = worker.postMessage.bind(worker) as (
@@ -186,7 +186,7 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
       posted.set(place, key)
       data.updateCurrentKeyIndex = keyProvider.isCurrent(participantIdentity, keyIndex)
     }
-    // Else the worker lets pass what comes on it.
+    // Without a participant, its frames would pass as they are.
     if (kind === 'removeTransform') return received.end(data)
     if (kind === 'encode' || kind === 'decode') enable(data)
     if (kind === 'decode' && data.isReuse !== true) received.begin(data)

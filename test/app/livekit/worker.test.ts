@@ -1,4 +1,4 @@
-/** LiveKit's own worker as a call has it, at a gateway that names and ends tracks as it likes. */
+/** LiveKit's own worker with a call's keys, at a gateway that names and ends tracks as it likes. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -100,7 +100,7 @@ async function runWorker(t: Test, { hasTransforms = false } = {}) {
     open(identity, false)
     const [writer, reader] = [before.writable.getWriter(), after.readable.getReader()]
     let timestamp = 0
-    /** What comes of a frame; undefined for none. */
+    /** The frame on the other side; undefined for none. */
     const pass = async (text: string) => {
       await settle()
       const data = Uint8Array.from(Buffer.from(text, 'latin1')).buffer
@@ -123,7 +123,7 @@ const SPOKEN = 'nobody else is to hear this'
 
 for (const hasTransforms of [false, true])
   t.test(
-    `no track of the gateway has the worker send in the clear, or play what is not encrypted, ${hasTransforms ? 'with' : 'without'} transforms of it`,
+    `no track of the gateway has the worker send in the clear, or play clear frames, ${hasTransforms ? 'with' : 'without'} transforms of it`,
     async t => {
       const { post, pipe } = await runWorker(t, { hasTransforms })
       const own = pipe('encode', 'ann', 'own track')
