@@ -190,7 +190,8 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
     if (kind === 'removeTransform') return received.end(data)
     if (kind === 'encode' || kind === 'decode') enable(data)
     if (kind === 'decode' && data.isReuse !== true) received.begin(data)
-    else if ((kind === 'decode' || kind === 'updateCodec') && !received.goOn(data)) return
+    else if (kind === 'decode' || kind === 'updateCodec')
+      if (!received.goOn(data, () => worker.postMessage(message))) return
     if (kind !== 'decode' || data.isReuse !== true) return post(message, more)
     // The worker has the streams of one that is used again, and no stream can be given twice.
     const { participantIdentity, trackId, codec, hasPacketTrailer } = data
@@ -217,10 +218,18 @@ function watchTransforms(worker: Worker, change: (options: TransformOptions) => 
   }
 }
 
+interface ReceivedTrack {
+  readonly name: string
+  identity: string
+  hasEnded: boolean
+  /** Waits for its end. */
+  next?: (() => void) | undefined
+}
+
 /** Gives each receiver's track a name of its own in the worker, where those of one name share a participant's keys. */
 class ReceivedTracks {
   /** By the gateway's name for them, the latest. */
-  readonly #tracks = new Map<string, { readonly name: string; identity: string; hasEnded: boolean }>()
+  readonly #tracks = new Map<string, ReceivedTrack>()
   #count = 0
 
   begin(data: WorkerMessage['data']): void {
@@ -235,12 +244,13 @@ class ReceivedTracks {
     return track === undefined || track.hasEnded || track.identity === participantIdentity
   }
 
-  /** False for the track of another participant, which is heard as theirs still. */
-  goOn(data: WorkerMessage['data']): boolean {
+  /** False for the track of another participant, which is heard as theirs still; `again` is called once it has ended. */
+  goOn(data: WorkerMessage['data'], again: () => void): boolean {
     const track = this.#tracks.get(data.trackId ?? '')
     // One that is sent from here.
     if (track === undefined) return data.isReuse !== true
-    if (!this.isFree(data)) return false
+    track.next = this.isFree(data) ? undefined : again
+    if (track.next !== undefined) return false
     data.trackId = track.name
     track.identity = data.participantIdentity ?? ''
     track.hasEnded = false
@@ -249,7 +259,9 @@ class ReceivedTracks {
 
   end({ trackId = '', participantIdentity = '' }: WorkerMessage['data']): void {
     const track = this.#tracks.get(trackId)
-    if (track?.identity === participantIdentity) track.hasEnded = true
+    if (track?.identity !== participantIdentity) return
+    track.hasEnded = true
+    track.next?.()
   }
 }
 
