@@ -94,6 +94,6 @@ const UPGRADE = {
 }
 const MAKES_ROOMS = fails(
   'media rooms',
-  'LiveKit makes a room for whoever has a token: set auto_create: false under room in its livekit.yaml',
+  'LiveKit makes a room for any token: set auto_create: false under room in its livekit.yaml',
 )
 const PATIENCE_MS = 5_000

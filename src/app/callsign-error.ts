@@ -64,7 +64,7 @@ export type LocalErrorCode =
   | 'WEBSOCKET_MISSING'
   /** Another device of the user has removed this one. */
   | 'DEVICE_REMOVED'
-  /** The browser or the module can't encrypt media as the call has it: it is not sent in the clear. */
+  /** The browser or the module can't encrypt the call's media, which is never sent in the clear. */
   | 'MEDIA_UNSUPPORTED'
   /** The media gateway did not answer in time, or the connection to it broke. */
   | 'MEDIA_UNANSWERED'

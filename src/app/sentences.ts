@@ -126,9 +126,9 @@ const SENTENCES: Readonly<Record<string, Sentences>> = {
     'Ein sicherer Anruf bei dieser Person ist noch nicht möglich. Bitte sie, die App zu aktualisieren und zu öffnen.',
   ],
   MEDIA_UNSUPPORTED: [
-    'This browser can’t encrypt calls. Use a newer one.',
-    'Trình duyệt này không mã hóa được cuộc gọi. Hãy dùng trình duyệt mới hơn.',
-    'Dieser Browser kann Anrufe nicht verschlüsseln. Verwende einen neueren.',
+    'Sound and picture can’t be encrypted here. Update the browser and the app.',
+    'Không mã hóa được âm thanh và hình ảnh ở đây. Hãy cập nhật trình duyệt và ứng dụng.',
+    'Ton und Bild lassen sich hier nicht verschlüsseln. Aktualisiere Browser und App.',
   ],
   MEDIA_DEVICE_UNAVAILABLE: [
     'The camera or microphone can’t be used. Allow it in the settings and try again.',

@@ -1,6 +1,6 @@
 /**
- * Requests to a gateway's API over HTTP, JSON both ways: each with a time limit and a bound on its answer, so many under way,
- * and a bound on those that wait. Neither what is sent nor what is answered gets into an error.
+ * Requests to a gateway's API over HTTP, with JSON in both directions. Limited are the time and the size of each answer, and the
+ * number of requests under way and waiting. Errors quote neither request nor answer.
  */
 
 import { GatewayError } from './gateway.ts'
@@ -78,7 +78,7 @@ export class GatewayRequests {
       if (signal.aborted) throw new GatewayError('timeout', `${this.#gateway} does not answer`)
       throw new GatewayError('network', `${this.#gateway} can not be reached`)
     }
-    // A proxy's, whose gateway is away.
+    // From a proxy that does not reach the gateway.
     if (status >= 502 && status <= 504)
       throw new GatewayError('network', `${this.#gateway} answers status ${status}`)
     if (status === 401 || status === 403)

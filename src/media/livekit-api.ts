@@ -1,6 +1,6 @@
 /**
- * LiveKit's RoomService over HTTP, as its own SDK for servers asks it: that one does not bound an answer. Reads of an answer what
- * is needed, by names that each version writes alike.
+ * A client of LiveKit's RoomService (Twirp, JSON over HTTP). It sends the same requests as LiveKit's server SDK, which sets no
+ * limit on the size of an answer. Only members whose names have no underscore are read: LiveKit may write the others in two ways.
  */
 
 import { GatewayError, type GatewayFailure } from './gateway.ts'
@@ -53,7 +53,7 @@ export class LiveKitApi {
     })
   }
 
-  /** The identities of those who are connected. Of a room that is not there, none. */
+  /** The identities of connected participants; none for a missing room. */
   async listParticipants(room: string): Promise<readonly string[]> {
     const { participants } = await this.#ask('ListParticipants', { room }, { roomAdmin: true, room })
     return listOf(participants).flatMap(each => {
@@ -91,5 +91,5 @@ const FAILURES = new Map<unknown, GatewayFailure>([
   ['unavailable', 'network'],
 ])
 const CONNECTED: ReadonlySet<unknown> = new Set(['JOINED', 'ACTIVE'])
-/** Of a request; LiveKit's clock may be late. */
+/** Lifetime of a request's token: LiveKit's clock may be late. */
 const TOKEN_S = 600

@@ -1,7 +1,7 @@
 /**
- * LiveKit as the media gateway. Its rooms have no list of those who may enter: a token alone lets in, for as long as it is good.
- * So this keeps the list, looks who is there, and puts out whoever is not on it: soon after somebody was put out, who may have
- * come again, and else now and then.
+ * LiveKit as the media gateway. Its rooms have no list of admitted devices: a token lets its holder in until it expires. So the
+ * list is kept here. Each room is looked into every 20 seconds, and soon after a removal, since a removed device may reconnect;
+ * participants who are not on the list are removed.
  */
 
 import { type CallDeviceRef, PARTICIPANTS_MAX, type RoomEntry } from '../domain/calls/call.ts'
@@ -17,9 +17,9 @@ type RoomService = Pick<
 
 /** A room that was opened here. */
 interface OpenRoom {
-  /** Those who may be there, by identity. */
+  /** The admitted devices, by identity. */
   readonly entries: Map<string, CallDeviceRef>
-  /** Those who were there at the last look that was answered. */
+  /** The admitted devices that were connected at the last answered look. */
   present: readonly CallDeviceRef[]
   seenAtMs: number
   lookAtMs: number
@@ -33,7 +33,7 @@ export class LiveKitGateway implements MediaGateway {
   readonly #onOutsider: () => void
   readonly #rooms = new Map<number, OpenRoom>()
 
-  /** `onOutsider`: somebody was put out who may not be in the room. */
+  /** `onOutsider`: a participant who is not on the list was removed. */
   constructor(
     api: RoomService,
     tokens: Pick<LiveKitTokens, 'identityOf'>,
@@ -55,7 +55,7 @@ export class LiveKitGateway implements MediaGateway {
     this.#rooms.set(room.roomId, opened)
     this.#letIn(opened, entries)
     await this.#api.createRoom(roomOf(room), ROOM_FORM)
-    // One that was there before may have others in it.
+    // A room that existed before may have participants who are not of this call.
     await this.#look(room.roomId, opened)
   }
 
@@ -96,7 +96,7 @@ export class LiveKitGateway implements MediaGateway {
     })
   }
 
-  /** Looks into the rooms whose turn it is. Call this every two seconds. Rejects at the first failure: the rest has its turn later. */
+  /** Looks into the rooms that are due. Call this every two seconds. Rejects at the first failure; the rest stays due. */
   async look(): Promise<void> {
     const nowMs = this.#monotonicMs()
     const due = [...this.#rooms].filter(([, { lookAtMs }]) => lookAtMs <= nowMs)
@@ -123,7 +123,7 @@ export class LiveKitGateway implements MediaGateway {
     room.lookAtMs = this.#monotonicMs() + room.pauseMs
     room.pauseMs = Math.min(room.pauseMs * 2, LOOK_MS_MAX)
     const identities = await this.#api.listParticipants(String(roomId))
-    // Closed meanwhile, or opened anew.
+    // Closed or reopened since the request.
     if (this.#rooms.get(roomId) !== room) return
     room.seenAtMs = this.#monotonicMs()
     room.present = identities.flatMap(identity => room.entries.get(identity) ?? [])
@@ -142,13 +142,13 @@ export class LiveKitGateway implements MediaGateway {
   }
 }
 
-/** Whoever is put out may come again at once. */
+/** A removed participant may reconnect at once. */
 function watchClosely(room: OpenRoom, nowMs: number): void {
   room.lookAtMs = nowMs
   room.pauseMs = LOOK_MS_MIN
 }
 
-/** Its text tells the sweep whose room it is. */
+/** The sweep reads the call from `metadata`. */
 function roomOf({ callId, roomId }: GatewayRoom) {
   return { name: String(roomId), metadata: String(callId) }
 }

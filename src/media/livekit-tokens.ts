@@ -1,7 +1,7 @@
 /**
- * Tokens for LiveKit: signed JSON (RFC 7519, HS256) that it checks by itself, with the secret that both know. One lets one device
- * into one room, under an identity that says nothing of its user. It can not be taken back: who is put out of a room may come
- * again for as long as the room is there, which `LiveKitGateway` watches.
+ * Access tokens for LiveKit: JWTs (RFC 7519, HS256) that it verifies with the shared API secret. A token admits one device to one
+ * room, under an identity that reveals nothing about its user. It can't be revoked, so a removed device can reconnect while the
+ * room exists; `LiveKitGateway` watches for that.
  *
  * Tokens end at full and half hours, so that every process makes the same ones at a time: one that is made now is good for half
  * an hour to an hour.
@@ -29,7 +29,7 @@ export class LiveKitTokens {
     return { url: this.#url, token: this.#signer.token({ sub: this.identityOf(entry), exp: endS, video }) }
   }
 
-  /** The same in each room of the call, so that those who are in it know each other in the next one. */
+  /** The same in each room of the call, so that participants still know each other after a change of room. */
   readonly identityOf = ({ callId, device }: Pick<RoomEntry, 'callId' | 'device'>): string => {
     const ids = Buffer.alloc(3 * 8)
     for (const [at, id] of [callId, device.userId, device.deviceId].entries())
@@ -38,7 +38,7 @@ export class LiveKitTokens {
   }
 }
 
-/** What the holder of the secret signs. */
+/** Signs with the API secret. */
 export class LiveKitSigner {
   readonly #apiKey: string
   readonly #secret: KeyObject
@@ -64,7 +64,7 @@ function base64url(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** Whatever else LiveKit lets a participant do: data past the encryption, and a name or a text for others to read. */
+/** Without data messages, which bypass the encryption, and without a name or metadata that other participants would see. */
 const GRANTS = {
   roomJoin: true,
   canPublish: true,

@@ -19,6 +19,7 @@ export interface LiveKitMediaSettings {
 }
 
 /** Where devices connect, for the banner and the console. */
-export function clientUrlOf(media: MediaSettings | undefined): string | undefined {
-  return media?.kind === 'livekit' ? media.livekit.url : media?.gateways[0]?.clientUrl
+export function clientUrlsOf(media: MediaSettings | undefined): readonly string[] {
+  if (media === undefined) return []
+  return media.kind === 'livekit' ? [media.livekit.url] : media.gateways.map(({ clientUrl }) => clientUrl)
 }

@@ -7,7 +7,7 @@ import type { GatewayWatch } from './gateway-host.ts'
 export interface RoomSweepDeps {
   readonly watch: Pick<GatewayWatch, 'health' | 'calls' | 'onMissing'>
   readonly gateway: Pick<MediaGateway, 'rooms' | 'close'>
-  /** What else is put right, before rooms are reported or closed. */
+  /** Further repairs, before rooms are reported or closed. */
   readonly alsoPutRight?: () => Promise<void>
   readonly monotonicMs: () => number
   /** A room of no live call was closed. */

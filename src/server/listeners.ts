@@ -18,7 +18,7 @@ import { clientRequirement } from '../domain/client-version.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { publicKeyRoutes } from '../keyserver/lookups.ts'
-import { clientUrlOf } from '../media/media-settings.ts'
+import { clientUrlsOf } from '../media/media-settings.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
@@ -210,7 +210,7 @@ function consoleSources(
     publicUrl,
     isExposed: config.isExposed,
     corsOrigins: config.http.corsOrigins,
-    mediaUrl: clientUrlOf(config.application.media),
+    mediaUrls: clientUrlsOf(config.application.media),
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),

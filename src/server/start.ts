@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shuffle } from '../domain/shuffle.ts'
 import { STOP_DEADLINE_MS } from '../limits.ts'
-import { clientUrlOf } from '../media/media-settings.ts'
+import { clientUrlsOf } from '../media/media-settings.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
@@ -261,7 +261,7 @@ function announce({ context: { config }, addresses, writer }: Machine, ready: Re
     ...(config.isExposed ? { phones: addresses.publicUrl() } : {}),
     isTerminal: process.stderr.isTTY,
     features: { ...features, media: features.media !== 'client' && features.media },
-    mediaUrl: clientUrlOf(config.application.media),
+    mediaUrl: clientUrlsOf(config.application.media).join(', ') || undefined,
   })
   process.stderr.write(banner)
 }

@@ -1,21 +1,40 @@
-/** Three tabs of the development client in one call by way of a real Janus. */
+/** Three tabs of the development client in one call by way of a real Janus, and of a second one. */
 
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { DESKTOP, openBrowser, skipWithoutChromium, WITH_CAMERA } from '../support/browser.ts'
 import { befriend, button, newTab, openHouse, seesPictures } from '../support/client-page.ts'
-import { skipWithoutJanus, startJanus } from '../support/janus.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
+import { until } from '../support/nodes.ts'
 import { openServer } from '../support/open-server.ts'
 import { long } from '../support/size.ts'
 
+async function hasCall(janus: Janus): Promise<boolean> {
+  const { list } = await janus.videoRoom({ request: 'list', admin_key: janus.secrets.adminKey })
+  return (list as readonly unknown[]).length > 0
+}
+
 t.test(
-  'three tabs see and hear one another; one that is removed is gone; the gateway comes back',
+  'three tabs see and hear one another; one that is removed is gone; the gateway comes back, or another one takes the call',
   long({ skip: skipWithoutChromium || skipWithoutJanus }),
   async t => {
-    const folder = t.testdir({ data: {}, janus: {} })
-    const janus = await startJanus(t, join(folder, 'janus'))
-    const server = await openServer({ dataFolder: join(folder, 'data'), environment: janus.environment })
+    const folder = t.testdir({ data: {} })
+    const port = await freePort()
+    const names = ['one', 'two']
+    const both = await Promise.all(
+      names.map(name => {
+        const events = { eventsUrl: `http://127.0.0.1:${port}/events`, eventsUser: name }
+        return startJanus(t, join(folder, name), events)
+      }),
+    )
+    const list = join(folder, 'gateways.json')
+    const gateways = both.map((janus, at) => janus.listed(names[at]!))
+    writeFileSync(list, JSON.stringify({ gateways }), { mode: 0o600 })
+    const environment = { CALLSIGN_JANUS_FILE: list, CALLSIGN_JANUS_EVENTS_PORT: String(port) }
+    const server = await openServer({ dataFolder: join(folder, 'data'), environment })
     const browser = (await openBrowser(t)) as Browser
     const { url, newContext } = await openHouse(t, browser, server)
     const [ann, bob, cleo] = [
@@ -37,8 +56,10 @@ t.test(
     await button(bob, 'Camera').click()
     await seesPictures(ann, 2)
 
-    await janus.kill()
-    await ann.getByText('Your connection is lost').waitFor()
+    const [janus, other] = (await hasCall(both[0]!)) ? both : both.toReversed()
+    const lost = ann.getByText('Your connection is lost')
+    await janus!.kill()
+    await lost.waitFor()
     t.equal(
       await ann
         .locator('figcaption')
@@ -47,7 +68,13 @@ t.test(
       0,
       'said once',
     )
-    await janus.start()
+    await janus!.start()
+    await Promise.all([ann, bob, cleo].map(page => seesPictures(page, 2)))
+
+    await lost.waitFor({ state: 'hidden' })
+    await janus!.kill()
+    await lost.waitFor()
+    await until(() => hasCall(other!))
     await Promise.all([ann, bob, cleo].map(page => seesPictures(page, 2)))
 
     await ann.getByText('3 people').click()

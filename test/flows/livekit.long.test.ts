@@ -68,7 +68,7 @@ async function enter(t: Test, { media }: Body): Promise<LiveKitClient> {
   return client
 }
 
-/** What a token says. */
+/** The claims of a token, unverified. */
 function claimsOf({ media }: Body): Body {
   return JSON.parse(Buffer.from(media.token.split('.')[1], 'base64url').toString())
 }
@@ -82,10 +82,13 @@ t.test('with LiveKit', { skip: build.skip }, async t => {
   const server = await WireServer.start(t, { people: 3, dataFolder: join(folder, 'data'), environment })
   const [ann, bob, cid] = (await meet(server, 3)) as [Phone, Phone, Phone]
 
-  await t.test('rooms that no live call has are closed at the start, those of others stay', async () => {
-    await until(async () => String(await namesAt(livekit)) === 'lobby')
-    await roomsAt(livekit).deleteRoom('lobby')
-  })
+  await t.test(
+    'rooms that no live call has are closed at the start; a room with another kind of name stays',
+    async () => {
+      await until(async () => String(await namesAt(livekit)) === 'lobby')
+      await roomsAt(livekit).deleteRoom('lobby')
+    },
+  )
 
   await t.test('each device in the call enters its room, and nothing is left at the end', async t => {
     t.match(await ann.app.get(200, 'GET /app/api/meta'), { features: { media: 'livekit' } })

@@ -1,4 +1,4 @@
-/** Requests to LiveKit's API: the same as its own SDK for servers sends, and what becomes of answers. */
+/** Requests to LiveKit's API are those of LiveKit's server SDK; good, wrong and hostile answers. */
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -170,7 +170,7 @@ t.test('the devices that are there count as present, as long as LiveKit answers'
   t.same(await looksIn(40), [])
 })
 
-t.test('rooms whose name is no number of a room are not its business', async t => {
+t.test('rooms with other names than room numbers are left alone', async t => {
   const { gateway, rooms } = openGateway()
   for (const other of ['lobby', '0', '07', '-1', '9007199254740992', '99999999999999999999', '1e3', ''])
     rooms.set(other, { metadata: '7', people: new Set() })

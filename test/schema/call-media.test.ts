@@ -1,4 +1,4 @@
-/** Calls by LiveKit in the bodies of records and events: who gets what of it. */
+/** LiveKit in the bodies of call records and events. */
 
 import t from 'tap'
 import type { ParticipantView } from '../../src/domain/calls/call-notice.ts'
@@ -11,7 +11,7 @@ import { admitOf } from '../../src/server/reads.ts'
 import { keyed } from '../support/livekit-settings.ts'
 
 const livekit = keyed()
-/** Of two processes. */
+/** As two processes make them. */
 const [admit, other] = [livekit, { ...livekit }].map(
   settings => admitOf(new CurrentMedia({ kind: 'livekit', livekit: settings }))!,
 ) as [NonNullable<ReturnType<typeof admitOf>>, NonNullable<ReturnType<typeof admitOf>>]
@@ -33,7 +33,7 @@ const joined: ParticipantView = {
 }
 
 t.test(
-  'a device in the call gets a token, the same from each process, and others the size of keys',
+  'a joined device gets a token, the same from each process; other devices get the key size alone',
   async t => {
     const { token, ...media } = mediaBody({ isReady: true, entry }, admit)
     t.same(media, { kind: 'livekit', state: 'ready', keySize: 256, url: livekit.url })
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('who is in the call has an identity, in events too; nobody else has', async t => {
+t.test('joined participants have an identity, in events too, and no other participant has', async t => {
   const identity = new LiveKitTokens(livekit).identityOf(entry)
   const identityOf = (changes: Partial<ParticipantView>) =>
     participantBody({ ...joined, ...changes }, callId, admit).identity

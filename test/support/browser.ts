@@ -116,7 +116,7 @@ function watch(t: Test, context: BrowserContext): void {
 }
 
 const SHARED = 'CALLSIGN_TEST_BROWSER'
-const SWITCHES = [
+export const SWITCHES = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-dev-shm-usage',

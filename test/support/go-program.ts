@@ -45,7 +45,7 @@ export function findGo(): string | undefined {
     .find(existsSync)
 }
 
-/** What Go needs of this process's environment to fetch and build. */
+/** The variables that Go needs to fetch and build. */
 export function goEnvironment(): Record<string, string> {
   const entries = Object.entries(process.env).filter(([name]) => /^(?:GO|HOME$|https?_proxy$)/i.test(name))
   return Object.fromEntries(entries) as Record<string, string>

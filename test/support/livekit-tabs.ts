@@ -207,7 +207,7 @@ window.standsStill = async label => {
 window.situation = async () => {
   const labels = [...new Set([...playing.keys()].map(name => name.split(' ')[0]))]
   const people = await Promise.all(labels.map(async label => [label, picturesOf(label), marksOf(label), await energyOf(label)]))
-  return { state: room.state, people, lost, errors, frames: window.frames?.length }
+  return { call: [call.state, call.ending, call.media?.state, call.keys.map(({ epoch }) => epoch)], state: room.state, people, lost, errors, frames: window.frames?.length }
 }
 `
 
@@ -225,20 +225,20 @@ window.hasKeys = (sending, epochs, byte) => {
 }
 // Encoded frames as they arrive.
 window.frames = []
+const tapped = new WeakSet()
 function tapFrames() {
   const Peer = RTCPeerConnection
-  // A receiver may be used again, for another track.
-  const tapped = new WeakSet()
   window.RTCPeerConnection = class extends Peer {
     constructor(configuration) {
       super({ ...configuration, encodedInsertableStreams: true })
       this.setConfiguration = next => super.setConfiguration({ ...next, encodedInsertableStreams: true })
       this.addEventListener('track', ({ receiver, track }) => {
+        // One that is used again keeps its streams.
         if (tapped.has(receiver)) return
         tapped.add(receiver)
         const { readable, writable } = receiver.createEncodedStreams()
         const tap = new TransformStream({ transform(frame, controller) {
-          if (frames.length < 4000) frames.push({ kind: track.kind, type: frame.type, octets: [...new Uint8Array(frame.data)], trackId: track.id })
+          if (frames.length < 4000) frames.push({ kind: track.kind, type: frame.type, octets: [...new Uint8Array(frame.data)] })
           controller.enqueue(frame)
         } })
         void readable.pipeThrough(tap).pipeTo(writable)
@@ -257,7 +257,8 @@ window.start = async (members, { kind, isSending = true }) => {
     window.room = new Room({ encryption: liveKitEncryption(call, worker) })
     window.leave = joinLiveKit(call, room, error => errors.push(String(error)))
   } else {
-    tapFrames()
+    // A sender whose frames can be looked at would send none.
+    if (!isSending) tapFrames()
     window.room = new Room()
     await room.connect(call.media.url, call.media.token)
   }

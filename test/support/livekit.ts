@@ -73,7 +73,7 @@ export class LiveKit {
   #child: ChildProcess | undefined
   #log = ''
 
-  /** `makesRooms`: for whoever has a token for one. */
+  /** `makesRooms`: a token for a room is enough to make it. */
   constructor(
     program: string,
     file: string,

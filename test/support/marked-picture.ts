@@ -3,7 +3,7 @@ export const MARKED_PICTURE = `
 // A picture of squares that are the same everywhere, and one that changes with each frame.
 const [COLUMNS, ROWS, SIDE] = [8, 6, 40]
 const isWhite = at => (0x9d2c5680f3a7 / 2 ** at) % 2 >= 1
-function drawMarks(fps, side) {
+function drawMarks(fps, side, isRestless) {
   const canvas = document.createElement('canvas')
   ;[canvas.width, canvas.height] = [COLUMNS * side, ROWS * side]
   const context = canvas.getContext('2d')
@@ -15,6 +15,10 @@ function drawMarks(fps, side) {
   const draw = () => {
     for (let at = 1; at < COLUMNS * ROWS; at++) square(at, isWhite(at) ? 'white' : 'black')
     square(0, 'hsl(' + (frame++ * 47) % 360 + ' 90% 50%)')
+    for (let at = 0; isRestless && at < 60; at++) {
+      context.fillStyle = 'hsl(' + (at * 47 + frame * 31) % 360 + ' 60% 50%)'
+      context.fillRect(Math.random() * canvas.width, Math.random() * canvas.height, 9, 9)
+    }
   }
   draw()
   setInterval(draw, 1000 / fps)

@@ -119,6 +119,8 @@ export interface TabOptions extends Omit<GatewayMediaOptions, 'callId'> {
   readonly fps?: number
   /** Pixels of a square's side: 40 unless given, for a picture of 320 by 240. */
   readonly side?: number
+  /** Whether the picture is as restless as one of a real camera, so that it takes all the bits that it may. */
+  readonly isRestless?: boolean
   /** Whether its frames go as they are, and what it receives too. */
   readonly isPlain?: boolean
   /** The call's key is 32 of it; 0 for no key yet. */
@@ -274,7 +276,7 @@ window.events = []
 window.keyFrameAsks = 0
 new BroadcastChannel('asks').onmessage = () => keyFrameAsks++
 const sizes = new BroadcastChannel('sizes')
-// Of frames of sound that have left or come since the last time, with how often.
+// Sizes of sound frames that left or came since the last call, with their counts.
 window.soundSizes = () => new Promise(resolve => {
   sizes.onmessage = ({ data }) => resolve(data)
   sizes.postMessage(1)
@@ -313,7 +315,7 @@ const PLAIN = \`
   }\`
 // Not the one that the build put into the module: it counts.
 const newWorker = () => new Worker('/worker.js', { type: 'module' })
-window.start = async ({ isPlain, side = 40, ...rest }, fps, keyByte) => {
+window.start = async ({ isPlain, isRestless, side = 40, ...rest }, fps, keyByte) => {
   const options = { newWorker, ...rest }
   if (isPlain) options.newWorker = () => new Worker(URL.createObjectURL(new Blob([PLAIN])))
   const media = new GatewayMedia(options)
@@ -323,7 +325,7 @@ window.start = async ({ isPlain, side = 40, ...rest }, fps, keyByte) => {
   media.on('state', state => events.push(['state', state]))
   media.on('participant', participant => play(participant))
   const sound = await navigator.mediaDevices.getUserMedia({ audio: true })
-  window.source = drawMarks(fps, side)
+  window.source = drawMarks(fps, side, isRestless)
   await media.send('microphone', sound.getAudioTracks()[0])
   await media.send('camera', source)
   if (keyByte === 0) return

@@ -57,7 +57,7 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
   const { local, peers, isSoundOn, isCameraOff, isLinkLost } = media
   const others = participants.filter(({ userId }) => userId !== user?.userId)
   const present = others.filter(one => one.state === 'joined')
-  const screens = peers.filter(({ screen }) => screen !== undefined)
+  const screens = peers.filter(({ hasScreen }) => hasScreen)
   const hasOwn = local !== undefined && local.getVideoTracks().length > 0 && !isCameraOff
   // While it rings one's own picture has the window, or the first person who is called.
   const shown = state === 'ringing' ? (hasOwn ? [] : others.slice(0, 1)) : present
@@ -68,7 +68,7 @@ function picturesView({ media, user }: State, { participants, state }: Call): Vi
       { isSoundOn, isLinkLost },
     ),
   )
-  const unknown = peers.filter(({ userId, stream }) => userId === undefined && stream !== undefined)
+  const unknown = peers.filter(({ userId, hasStream }) => userId === undefined && hasStream)
   tiles.push(...unknown.map(peer => tileView(UNKNOWN, peer, { isSoundOn, isLinkLost })))
   const othersShown = screens.length + tiles.length
   // One's own picture lies over a single other one, and has a place among several.
@@ -98,14 +98,14 @@ function tileView(
   peer: MediaPeer | undefined,
   { isSoundOn, isLinkLost }: Pick<MediaView, 'isSoundOn' | 'isLinkLost'>,
 ) {
-  const { stream, isMuted, isSpeaking } = peer ?? {}
+  const { hasStream, isMuted, isSpeaking } = peer ?? {}
   const link = peer?.state ?? 'connecting'
   // A device that is gone would leave its last picture standing.
   const hasPicture = peer?.hasPicture === true && link !== 'gone'
   return html`<figure class=${isSpeaking ? 'tile speaking' : 'tile'}>
     ${hasPicture ? nothing : avatar(name)}
     ${
-      stream === undefined
+      !hasStream
         ? nothing
         : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${name}’s camera`}
           data-stream=${peer?.id} .muted=${!isSoundOn} autoplay playsinline></video>`
@@ -132,9 +132,9 @@ export function playStreams(root: ParentNode, { local, peers }: MediaView, onSil
   for (const video of root.querySelectorAll<HTMLVideoElement>('video[data-stream]')) {
     const [of, isScreen] = (video.dataset.stream ?? '').split(' ')
     const peer = peers.find(({ id }) => id === of)
-    const stream = of === 'own' ? local : isScreen === undefined ? peer?.stream : peer?.screen
-    if (stream === undefined) continue
-    if (video.srcObject !== stream) video.srcObject = stream
+    if (of !== 'own') peer?.play(video, isScreen !== undefined)
+    else if (local !== undefined && video.srcObject !== local) video.srcObject = local
+    if (video.srcObject === null) continue
     if (!video.paused) continue
     video.play().catch((error: unknown) => {
       if (error instanceof DOMException && error.name === 'NotAllowedError' && !video.muted) onSilence()
@@ -297,6 +297,7 @@ const UNKNOWN = { name: 'Somebody unknown' }
 const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   connecting: 'connecting',
   connected: 'connected',
+  weak: 'weak connection',
   interrupted: 'connection lost',
   gone: 'gone',
   unreachable: 'no way to each other: a relay may be needed',

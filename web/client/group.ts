@@ -8,8 +8,6 @@ import type { MediaPeer } from './state.ts'
 export class Group implements Carrier {
   readonly #media: CallMedia
   readonly #onPeers: (peers: readonly MediaPeer[]) => void
-  /** A stream for each set of tracks, so that a picture which goes on is not set anew. */
-  readonly #streams = new Map<string, MediaStream>()
   #speaking: string | undefined
   isLinkLost = false
   failure: CallsignError | undefined
@@ -64,29 +62,25 @@ export class Group implements Carrier {
   }
 
   #peerOf({ userId, feed, microphone, camera, screen, quality, undecryptable }: MediaParticipant): MediaPeer {
-    const picture = camera?.isOn ? camera : undefined
     return {
       id: feed,
       userId,
-      state: undecryptable !== undefined ? 'undecryptable' : quality === 'lost' ? 'interrupted' : 'connected',
-      stream: this.#streamOf(`${feed} person`, [microphone?.track, picture?.track]),
-      hasPicture: picture !== undefined,
-      screen: this.#streamOf(`${feed} screen`, [screen?.isOn ? screen.track : undefined]),
+      state: undecryptable !== undefined ? 'undecryptable' : LINKS[quality],
+      hasStream: microphone !== undefined || camera !== undefined,
+      hasPicture: camera?.isOn === true && !camera.isPaused,
+      hasScreen: screen?.isOn === true,
+      play: (video, isScreen) => {
+        if (isScreen) return this.#media.show(feed, 'screen', video)
+        this.#media.show(feed, 'microphone', video)
+        this.#media.show(feed, 'camera', video)
+      },
       isMuted: microphone?.isOn === false,
       isSpeaking: feed === this.#speaking,
     }
   }
-
-  #streamOf(name: string, tracks: readonly (MediaStreamTrack | undefined)[]): MediaStream | undefined {
-    const present = tracks.filter(track => track !== undefined)
-    if (present.length === 0) return undefined
-    const known = this.#streams.get(name) ?? new MediaStream()
-    this.#streams.set(name, known)
-    for (const track of known.getTracks()) if (!present.includes(track)) known.removeTrack(track)
-    for (const track of present) known.addTrack(track)
-    return known
-  }
 }
+
+const LINKS = { good: 'connected', poor: 'weak', lost: 'interrupted' } as const
 
 /** A file of this server: the policy of its pages allows no worker of a Blob URL. */
 function newWorker(): Worker {

@@ -166,9 +166,12 @@ export class Mesh implements Carrier {
   #show(): void {
     if (this.#isClosed) return
     const peers = [...this.#peers].map(([name, { link }]) => {
-      const stream = link.stream.getTracks().length === 0 ? undefined : link.stream
+      const hasStream = link.stream.getTracks().length > 0
+      const play = (video: HTMLVideoElement) => {
+        if (video.srcObject !== link.stream) video.srcObject = link.stream
+      }
       const hasPicture = link.stream.getVideoTracks().length > 0
-      return { id: name, userId: name.split('_')[0]!, state: link.state, stream, hasPicture }
+      return { id: name, userId: name.split('_')[0]!, state: link.state, hasStream, hasPicture, play }
     })
     this.#onPeers(peers)
   }

@@ -178,10 +178,19 @@ export interface MediaPeer {
    * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
    * `undecryptable`: what it sends does not open with the call's keys.
    */
-  readonly state: 'connecting' | 'connected' | 'interrupted' | 'gone' | 'unreachable' | 'undecryptable'
-  readonly stream: MediaStream | undefined
+  readonly state:
+    | 'connecting'
+    | 'connected'
+    | 'weak'
+    | 'interrupted'
+    | 'gone'
+    | 'unreachable'
+    | 'undecryptable'
+  readonly hasStream: boolean
   readonly hasPicture: boolean
-  readonly screen?: MediaStream | undefined
+  readonly hasScreen?: boolean
+  /** Its sound and picture, or its screen, in this element from now on. */
+  readonly play: (video: HTMLVideoElement, isScreen: boolean) => void
   readonly isMuted?: boolean
   readonly isSpeaking?: boolean
 }

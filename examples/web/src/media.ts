@@ -15,11 +15,17 @@ export function showMedia(me: Callsign, call: Call): void {
     // The server has no media gateway, such as Janus: people see who is there, and hear nothing.
     if (call.media?.kind !== 'janus') return
     const media = joinMedia(call, { relay: () => me.relay() })
-    const showOwn = () => show('own', 'You', [media.own.get('camera')], true)
+    const showOwn = () => {
+      const tracks = [media.own.get('camera')].filter(track => track !== undefined)
+      videoOf('own', 'You').srcObject = new MediaStream(tracks)
+      videoOf('own', 'You').muted = true
+    }
     media.on('own', showOwn)
-    media.on('participant', ({ feed, userId, microphone, camera }) =>
-      show(feed, nameOf(call, userId), [microphone?.track, camera?.isOn ? camera.track : undefined], false),
-    )
+    media.on('participant', ({ feed, userId }) => {
+      const video = videoOf(feed, nameOf(call, userId))
+      media.show(feed, 'microphone', video)
+      media.show(feed, 'camera', video)
+    })
     media.on('gone', ({ feed }) => tileOf(feed)?.remove())
     media.on('speaking', speaker => {
       for (const tile of tiles.children)
@@ -53,24 +59,16 @@ function tileOf(feed: string): HTMLElement | null {
 }
 
 /** The name of a feed may come after it. */
-function show(
-  feed: string,
-  name: string,
-  tracks: readonly (MediaStreamTrack | undefined)[],
-  isOwn: boolean,
-): void {
-  const known = tileOf(feed)
-  const tile = known ?? document.createElement('figure')
-  if (known === null) {
+function videoOf(feed: string, name: string): HTMLVideoElement {
+  const tile = tileOf(feed) ?? document.createElement('figure')
+  if (tile.parentElement === null) {
     const video = document.createElement('video')
     video.autoplay = true
     video.playsInline = true
-    video.muted = isOwn
     tile.dataset.feed = feed
     tile.append(video, document.createElement('figcaption'))
     tiles.append(tile)
   }
   tile.querySelector('figcaption')!.textContent = name
-  const present = tracks.filter(track => track !== undefined)
-  tile.querySelector('video')!.srcObject = new MediaStream(present)
+  return tile.querySelector('video')!
 }

@@ -169,8 +169,8 @@ export interface Call {
   /** The present key once more for all, for a device that can't decrypt. */
   resendKey(): Promise<void>
   /**
-   * Frames are sealed with this epoch's key from now on: all other devices in the call were seen to have it, by a frame that came from
-   * each. Else it is used five seconds after it came. `CallMedia` does it by itself.
+   * Begins to seal frames with this epoch's key: every other device in the call has it, as a frame from
+   * each has shown. Otherwise it is used five seconds after it came. `CallMedia` does it by itself.
    */
   useKey(epoch: number): Promise<void>
   /**

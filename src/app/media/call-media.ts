@@ -10,6 +10,7 @@ import type { FrameFailure } from './frame-cryptor.ts'
 import { GatewayMedia, type MediaEvents, type MediaState } from './gateway-media.ts'
 import type { MediaParticipant } from './media-participants.ts'
 import type { MediaStatistics } from './media-statistics.ts'
+import type { PictureSize } from './pictures.ts'
 import type { StreamName } from './publisher.ts'
 import { keepRelay, type Relay } from './relay.ts'
 import type { GatewayMediaOptions } from './room-stay.ts'
@@ -45,7 +46,7 @@ export interface MediaCall
 
 /**
  * Brings media to a call, whichever state it is in. Throws `MEDIA_UNSUPPORTED` where the browser can't encrypt it. A call
- * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. One whose gateway is LiveKit is
+ * whose `media.kind` is `client` has no gateway: then only this device's own tracks are there. A call by LiveKit is
  * refused likewise.
  */
 export function joinMedia(call: MediaCall, options: CallMediaOptions = {}): CallMedia {
@@ -92,7 +93,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     return this.#gateway.state
   }
 
-  /** Whose key frames are sealed with. */
+  /** Epoch of the key that seals frames now. */
   get epoch(): number | undefined {
     return this.#gateway.epoch
   }
@@ -144,9 +145,17 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     await this.#gateway.mute(isMuted)
   }
 
-  /** The size of a member's camera that is sent here, where they send two. Large unless told. */
-  resize(feed: string, size: 'large' | 'small'): void {
-    this.#gateway.resize(feed, size)
+  /**
+   * Plays a member's stream in the element, sound and picture in one or in two. Its picture comes as large as the element is, and not at
+   * all while it is not visible. A later call can give the element to another feed.
+   */
+  show(feed: string, name: StreamName, element: HTMLMediaElement): void {
+    this.#gateway.show(feed, name, element)
+  }
+
+  /** For apps that draw the tracks themselves: what they show of a member's picture. Large unless told. */
+  resize(feed: string, size: PictureSize, name?: StreamName): void {
+    this.#gateway.resize(feed, size, name)
   }
 
   statistics(): Promise<MediaStatistics> {

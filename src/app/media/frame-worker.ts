@@ -113,7 +113,7 @@ function opened(newWorker: () => Worker): Worker {
 
 function notRunning(cause?: unknown): CallsignError {
   const sentence =
-    'The worker that encrypts media does not run. The page’s policy must allow it: worker-src blob:, or where newWorker has it from.'
+    'The worker that encrypts media does not run. Allow it in the page’s Content-Security-Policy by worker-src blob:, or serve its file and pass newWorker.'
   return new CallsignError('MEDIA_UNSUPPORTED', sentence, { cause })
 }
 

@@ -9,12 +9,15 @@ import { Emitter } from '../emitter.ts'
 import { FrameWorker } from './frame-worker.ts'
 import type { HandleEvent, PublisherData } from './janus-session.ts'
 import type { Quality } from './link-quality.ts'
+import type { LineSample } from './link-samples.ts'
 import { LinkWatch } from './link-watch.ts'
-import { type MediaParticipant, MediaParticipants } from './media-participants.ts'
+import { type MediaParticipant, MediaParticipants, picturesOf } from './media-participants.ts'
 import { type MediaStatistics, readStatistics } from './media-statistics.ts'
 import { newWorker } from './new-worker.ts'
+import { type PictureSize, Pictures } from './pictures.ts'
 import type { StreamName } from './publisher.ts'
 import { type Admission, type GatewayMediaOptions, RoomStay } from './room-stay.ts'
+import { Tiles } from './tiles.ts'
 
 export type MediaState = 'off' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
@@ -49,7 +52,8 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   readonly #tracks = new Map<StreamName, MediaStreamTrack>()
   readonly #epochs = new Set<number>()
   #epoch: number | undefined
-  readonly #small = new Set<string>()
+  readonly #pictures: Pictures
+  #tiles: Tiles | undefined
   #state: MediaState = 'off'
   #admission: Admission | undefined
   /** Aborted when the attempts go by another admission, or end. */
@@ -57,14 +61,12 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   #stay: RoomStay | undefined
   #publishers: ReadonlyMap<string, PublisherData> = new Map()
   readonly #links = new LinkWatch(feed => this.#onQuality(feed))
-  readonly #participants = new MediaParticipants(
-    (change, participant) => this.emit(change, participant),
-    feed => this.#links.qualityOf(feed),
-  )
+  readonly #participants: MediaParticipants
   #watchdog: ReturnType<typeof setInterval> | undefined
-  #listening: ReturnType<typeof setInterval> | undefined
   #away: ReturnType<typeof setTimeout> | undefined
   #mended = 0
+  /** Whether a long answer of the gateway is under way. */
+  #isTiming = false
   /** Longer after each time that it was not enough: a device or gateway may be busy. */
   #connectingMs = CONNECTING_MS
 
@@ -72,6 +74,17 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   constructor(options: GatewayMediaOptions) {
     super()
     this.#options = options
+    const speakers = () => this.#links.speaking.latest
+    this.#pictures = new Pictures(options.picturesMax ?? PICTURES_MAX, speakers)
+    this.#participants = new MediaParticipants(
+      (change, participant) => {
+        if (change === 'participant') this.#tiles?.update(participant)
+        else this.#tiles?.forget(participant.feed)
+        this.emit(change, participant)
+      },
+      feed => this.#links.qualityOf(feed),
+      this.#pictures,
+    )
     this.#frames = new FrameWorker(options.callId, options.newWorker ?? newWorker, {
       onReport: report => {
         if (report.kind === 'epoch-full') return this.emit('epochFull', report.epoch)
@@ -145,6 +158,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
   /** Ends the worker, and its keys with it: another call takes another `GatewayMedia`. */
   leave(): void {
     this.#close()
+    this.#tiles?.end()
     this.#frames.end()
   }
 
@@ -164,11 +178,21 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     await this.#describe()
   }
 
-  /** The size of a member's camera that is sent here, where they send two. Large unless told. */
-  resize(feed: string, size: 'large' | 'small'): void {
-    if (size === 'small') this.#small.add(feed)
-    else this.#small.delete(feed)
-    this.#stay?.subscriber.resize(feed)
+  /**
+   * Plays a member's stream in the element, sound and picture in one or in two. Its picture comes as large as the element is, and not at
+   * all while it is not visible. A later call can give the element to another feed.
+   */
+  show(feed: string, name: StreamName, element: HTMLMediaElement): void {
+    this.#tiles ??= new Tiles((feed, name, size) => this.resize(feed, size, name))
+    this.#tiles.show(feed, name, element)
+    const participant = this.participants.find(one => one.feed === feed)
+    if (participant !== undefined) this.#tiles.update(participant)
+  }
+
+  /** For apps that draw the tracks themselves: what they show of a member's picture. Large unless told. */
+  resize(feed: string, size: PictureSize, name: StreamName = 'camera'): void {
+    this.#pictures.resize(feed, name, size)
+    this.#show()
   }
 
   async statistics(): Promise<MediaStatistics> {
@@ -209,7 +233,7 @@ export class GatewayMedia extends Emitter<MediaEvents> {
         options: this.#options,
         frames: this.#frames,
         tracks: this.#tracks,
-        small: this.#small,
+        pictures: this.#pictures,
         connectingMs: () => this.#connectingMs,
         onConnected: isInTime => {
           this.#connectingMs = isInTime ? CONNECTING_MS : Math.min(2 * this.#connectingMs, CONNECTING_MAX_MS)
@@ -231,13 +255,11 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     if (!signal.aborted) await stay.publisher.publish()
     if (signal.aborted) return
     clearInterval(this.#watchdog)
-    this.#watchdog = setInterval(() => {
-      this.#stay?.subscriber.resizeAgain()
-      void this.#stay?.mendTransforms()
-    }, WATCH_MS)
     let looks = 0
-    clearInterval(this.#listening)
-    this.#listening = setInterval(() => void this.#listen(stay, ++looks % LOOKS === 0), LISTEN_MS)
+    this.#watchdog = setInterval(() => {
+      void this.#look(stay, ++looks)
+      if (looks % LOOKS_OF_WATCH === 0) void stay.mendTransforms()
+    }, LOOK_MS)
     // The app may leave at this word.
     this.#setState('connected')
     // A track may have come while the rest was published.
@@ -259,22 +281,41 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     this.#follow()
   }
 
-  async #listen(stay: RoomStay, isMeasured: boolean): Promise<void> {
-    const [received, own] = await Promise.all([stay.subscriber.received(), stay.publisher.sample()])
-    if (this.#stay !== stay) return
+  /** Updates the active speaker and everyone's quality, and adapts the pictures to the line. */
+  async #look(stay: RoomStay, looks: number): Promise<void> {
+    const looked = await stay.look()
+    if (looked === undefined || this.#stay !== stay) return
+    const { received, own, link } = looked
     const streams = [...stay.subscriber.tracks].flatMap(([track, { feed, name }]) => {
       const sample = received.get(track)
-      const isOn = this.participants.find(one => one.feed === feed)?.[name]?.isOn
-      return sample && isOn ? [{ ...sample, feed, name }] : []
+      const stream = this.participants.find(one => one.feed === feed)?.[name]
+      return sample && stream?.isOn && !stream.isPaused ? [{ ...sample, feed, name }] : []
     })
     if (this.#links.listen(streams, own)) this.#showSpeaking()
-    // A device with two networks that loses one of them still sends by the other; the gateway sends to the lost one for ever.
-    if (isMeasured && this.#links.measure([...this.#publishers.keys()], streams, own)) this.#lose()
+    if (looks % LOOKS_OF_WATCH === 0) {
+      const feeds = [...this.#publishers.keys()]
+      this.#links.measure(feeds, streams, own)
+      // A device that loses one of two networks sends by the other; the gateway goes on sending to the lost one.
+      const isConnected = [own.state, stay.subscriber.state].every(state => state === 'connected')
+      if (this.#links.isDeaf(feeds, isConnected)) return this.#lose()
+    }
+    await this.#adapt(stay, link)
+  }
+
+  async #adapt(stay: RoomStay, link: LineSample): Promise<void> {
+    const { adaptation, count, hasSmall } = this.#pictures
+    if (adaptation.take({ ...link, pictures: count, hasSmall })) this.#show()
+    if (!adaptation.isAsking || this.#isTiming) return
+    this.#isTiming = true
+    const lineKbits = await stay.session.lineKbits().catch(() => 0)
+    this.#isTiming = false
+    if (adaptation.answer(lineKbits)) this.#show()
   }
 
   #showSpeaking(): void {
     const { active } = this.#links.speaking
     this.emit('speaking', active === undefined ? undefined : this.#named(active))
+    this.#show()
   }
 
   #onQuality(feed: string): void {
@@ -293,10 +334,14 @@ export class GatewayMedia extends Emitter<MediaEvents> {
 
   #follow(): void {
     if (this.#epochs.size > 0) this.#stay?.subscriber.follow(this.#publishers)
+    const { simulcast = this.#publishers.size > 1 } = this.#options
+    this.#stay?.publisher.sendSmall(simulcast).catch(error => this.#report(error))
     this.#show()
   }
 
   #show(): void {
+    this.#pictures.decide(picturesOf(this.#publishers))
+    this.#stay?.subscriber.ask()
     this.#participants.show(this.#publishers, this.#stay?.subscriber)
   }
 
@@ -331,7 +376,6 @@ export class GatewayMedia extends Emitter<MediaEvents> {
     const stay = this.#stay
     this.#stay = undefined
     clearInterval(this.#watchdog)
-    clearInterval(this.#listening)
     if (this.#links.speaking.look(new Map())) this.#showSpeaking()
     this.#mended += stay?.mended ?? 0
     stay?.close()
@@ -370,8 +414,8 @@ const BACK_OFF = { firstMs: 250, maxMs: 5_000 }
 /** A connection that has not come to be in so long is made anew. */
 const CONNECTING_MS = 10_000
 const CONNECTING_MAX_MS = 60_000
-const WATCH_MS = 2_000
+/** Statistics are read this often; every eighth time slower checks run too. */
+const LOOK_MS = 250
+const LOOKS_OF_WATCH = 8
 const AWAY_MS = 2_000
-const LISTEN_MS = 300
-/** From one measurement of the links to the next. */
-const LOOKS = 7
+const PICTURES_MAX = 9

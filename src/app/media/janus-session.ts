@@ -110,6 +110,26 @@ export class JanusSession {
     this.#keepalive = setInterval(() => this.#keepAlive(), KEEPALIVE_MS)
   }
 
+  /**
+   * Measures roughly how many kilobits per second the line carries: by how much longer a long answer takes than a short one. The
+   * gateway sends a request's transaction back.
+   */
+  async lineKbits(): Promise<number> {
+    const timeOf = async (length: number) => {
+      const began = performance.now()
+      await this.#request({ janus: 'keepalive' }, false, ' '.repeat(length))
+      return performance.now() - began
+    }
+    let kbits = 0
+    for (const length of LONG) {
+      const shortMs = await timeOf(0)
+      kbits = (length * 8) / Math.max(1, (await timeOf(length)) - shortMs)
+      // On a narrow line a longer answer would take the sound's place.
+      if (kbits < NARROW_KBITS) break
+    }
+    return kbits
+  }
+
   /** A handle of the VideoRoom. Its events come in order, answers to its messages among them. */
   async attach(opaqueId: string, onEvent: (event: HandleEvent) => void): Promise<JanusHandle> {
     const attach = { janus: 'attach', plugin: 'janus.plugin.videoroom', opaque_id: opaqueId }
@@ -148,8 +168,8 @@ export class JanusSession {
   }
 
   /** Rejects with `MEDIA_REFUSED`, or `MEDIA_UNANSWERED` within ten seconds. */
-  #request(body: object, isAsync = false): Promise<Message> {
-    const transaction = String(++this.#transactions)
+  #request(body: object, isAsync = false, padding = ''): Promise<Message> {
+    const transaction = ++this.#transactions + padding
     return new Promise<Message>((resolve, reject) => {
       if (this.#isOver || this.#socket?.readyState !== WebSocket.OPEN) return reject(unanswered())
       const timer = setTimeout(() => this.#take(transaction)?.reject(unanswered()), ANSWER_MS)
@@ -280,6 +300,9 @@ function unanswered(): CallsignError {
   return new CallsignError('MEDIA_UNANSWERED', 'The media gateway did not answer.')
 }
 
+/** Octets: one packet, and more than a line may let through at once. */
+const LONG = [1_000, 4_000]
+const NARROW_KBITS = 200
 const ANSWER_MS = 10_000
 const KEEPALIVE_MS = 30_000
 /** As long as deploy/janus has the gateway wait. */

@@ -18,7 +18,7 @@ export class LinkWatch {
   #streams: readonly HeardStream[] = []
   #reports = 0
   #isAway = false
-  #isDeaf = false
+  #deafLooks = 0
 
   /** `tell` hears whose quality has changed. */
   constructor(tell: (feed: string) => void) {
@@ -42,15 +42,12 @@ export class LinkWatch {
     return this.speaking.look(new Map([[OWN, level], ...voices.map(one => [one.feed, one.level] as const)]))
   }
 
-  /**
-   * Some two seconds after the last, with all feeds that are there. Gives whether this device has now come to hear nobody, by a link
-   * that is good in the other direction.
-   */
+  /** Some two seconds after the last, with all feeds that are there. */
   measure(
     feeds: readonly string[],
     streams: readonly HeardStream[],
     { isSending, reports, state, isBad }: OwnSample,
-  ): boolean {
+  ): void {
     const before = this.#streams
     // A browser may count no reports at all.
     const isSilent = state !== 'connected' || (isSending && reports > 0 && reports === this.#reports)
@@ -58,7 +55,7 @@ export class LinkWatch {
     this.#reports = reports
     this.#look(OWN, isSilent, isBad)
     // Nothing reaches this device: that says nothing of the members.
-    if (isSilent) return false
+    if (isSilent) return
     for (const feed of this.#links.keys()) if (feed !== OWN && !feeds.includes(feed)) this.#links.delete(feed)
     for (const feed of feeds) {
       const pairs = streams.flatMap(now => {
@@ -73,9 +70,17 @@ export class LinkWatch {
         pairs.some(([then, now]) => isBadSince(then, now)),
       )
     }
-    const wasDeaf = this.#isDeaf
-    this.#isDeaf = feeds.length > 0 && feeds.every(feed => this.qualityOf(feed) === 'lost')
-    return this.#isDeaf && !wasDeaf
+  }
+
+  /**
+   * After `measure`: whether nothing has come for so long that this device should join anew, although its connections are there, as
+   * they say. Once, until something comes.
+   */
+  isDeaf(feeds: readonly string[], isConnected: boolean): boolean {
+    const isLost = (feed: string) => this.qualityOf(feed) === 'lost'
+    const isNow = isLost(OWN) || (feeds.length > 0 && feeds.every(isLost))
+    this.#deafLooks = isNow && isConnected ? this.#deafLooks + 1 : 0
+    return this.#deafLooks === DEAF_LOOKS
   }
 
   #look(feed: string, isSilent: boolean, isBad: boolean): void {
@@ -93,3 +98,5 @@ export class LinkWatch {
 
 /** This device's own voice and link, among the feeds. */
 const OWN = 'own'
+/** Eight seconds with those that make a link lost: connections that say that they are away have as long. */
+const DEAF_LOOKS = 3

@@ -1,8 +1,9 @@
 /** The members who send into the room, as the app sees them. Tells each change once. */
 
 import type { FrameFailure } from './frame-cryptor.ts'
-import type { PublisherData } from './janus-session.ts'
+import type { PublishedStream, PublisherData } from './janus-session.ts'
 import type { Quality } from './link-quality.ts'
+import type { Picture, Pictures } from './pictures.ts'
 import { parseDescription, STREAMS, type StreamName } from './publisher.ts'
 import type { Subscriber } from './subscriber.ts'
 
@@ -10,6 +11,8 @@ export interface RemoteStream {
   readonly track: MediaStreamTrack
   /** As the member says it. */
   readonly isOn: boolean
+  /** The gateway does not send the picture now: the app does not show it, or the line does not carry it. */
+  readonly isPaused: boolean
 }
 
 export interface MediaParticipant {
@@ -31,6 +34,7 @@ export class MediaParticipants {
   userOfFeed: ReadonlyMap<string, string> = new Map()
   /** Why frames of a track can't be opened. */
   readonly undecryptable = new Map<string, FrameFailure>()
+  readonly #pictures: Pictures
   readonly #tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void
   readonly #qualityOf: (feed: string) => Quality
   #shown: ReadonlyMap<string, MediaParticipant> = new Map()
@@ -39,7 +43,9 @@ export class MediaParticipants {
   constructor(
     tell: (change: 'participant' | 'gone', participant: MediaParticipant) => void,
     qualityOf: (feed: string) => Quality,
+    pictures: Pictures,
   ) {
+    this.#pictures = pictures
     this.#tell = tell
     this.#qualityOf = qualityOf
   }
@@ -64,14 +70,15 @@ export class MediaParticipants {
     { streams = [] }: PublisherData,
     subscriber: Subscriber | undefined,
   ): MediaParticipant {
-    const remote = streams.flatMap(({ type, description }) => {
-      const name = parseDescription(description)?.name ?? (type === 'audio' ? 'microphone' : 'camera')
+    const remote = streams.flatMap(stream => {
+      const { name, isOn } = streamOf(stream)
       const track = subscriber?.track(feed, name)
-      const isOn = parseDescription(description)?.isOn ?? true
-      return track === undefined ? [] : [[name, { track, isOn }] as const]
+      const isPaused = this.#pictures.isPaused(feed, name)
+      return track === undefined ? [] : [[name, { track, isOn, isPaused }] as const]
     })
     const failing = [...(subscriber?.tracks ?? [])].find(
-      ([track, place]) => place.feed === feed && this.undecryptable.has(track),
+      ([track, place]) =>
+        place.feed === feed && this.undecryptable.has(track) && !this.#pictures.isPaused(feed, place.name),
     )
     return {
       feed,
@@ -85,10 +92,21 @@ export class MediaParticipants {
 
 function isSame(one: MediaParticipant | undefined, other: MediaParticipant): boolean {
   const isSameStream = (name: StreamName) =>
-    one?.[name]?.track === other[name]?.track && one?.[name]?.isOn === other[name]?.isOn
+    (['track', 'isOn', 'isPaused'] as const).every(what => one?.[name]?.[what] === other[name]?.[what])
   const isSamePerson =
     one?.userId === other.userId &&
     one?.undecryptable === other.undecryptable &&
     one?.quality === other.quality
   return one !== undefined && isSamePerson && STREAMS.every(isSameStream)
+}
+
+/** What the members send that can be seen. */
+export function picturesOf(publishers: ReadonlyMap<string, PublisherData>): readonly Picture[] {
+  return [...publishers].flatMap(([feed, { streams = [] }]) =>
+    streams.filter(({ type }) => type === 'video').map(stream => ({ feed, ...streamOf(stream) })),
+  )
+}
+
+function streamOf({ type, description }: PublishedStream): Omit<Picture, 'feed'> {
+  return parseDescription(description) ?? { name: type === 'audio' ? 'microphone' : 'camera', isOn: true }
 }

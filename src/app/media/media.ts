@@ -12,5 +12,6 @@ export { GatewayMedia, type MediaEvents, type MediaState } from './gateway-media
 export type { Quality } from './link-quality.ts'
 export type { MediaParticipant, RemoteStream } from './media-participants.ts'
 export type { MediaStatistics, ParticipantStatistics } from './media-statistics.ts'
+export type { PictureSize } from './pictures.ts'
 export type { StreamName, VideoCodec } from './publisher.ts'
 export type { Admission, GatewayMediaOptions } from './room-stay.ts'

@@ -22,8 +22,8 @@ export interface Coding {
   /** The codec of this device's picture: VP8 unless given. */
   readonly codec?: VideoCodec
   /**
-   * Sends the camera in two sizes, with VP8: members choose one by `resize`. The large one then has 400 kbit/s. For calls of many, where
-   * most pictures are small.
+   * Whether the camera goes in two sizes, with VP8, so that each member gets the one that their tile and their line take: from three
+   * people on unless given. The large one then has 400 kbit/s.
    */
   readonly simulcast?: boolean
   /**
@@ -51,16 +51,16 @@ export class Publisher {
   readonly #senders: ReadonlyMap<StreamName, RTCRtpSender>
   readonly #isConstant: boolean
 
-  /** Sends the tracks that are on. */
+  /** Sends the tracks that are on. The camera can go in two sizes if `simulcast`, with VP8. */
   constructor(
     peer: Peer,
     tracks: ReadonlyMap<StreamName, MediaStreamTrack>,
-    { codec = 'vp8', simulcast = false, constantBitrate = true }: Coding,
+    { codec = 'vp8', simulcast = true, constantBitrate = true }: Coding,
   ) {
     this.#peer = peer
     this.#tracks = tracks
     this.#isConstant = constantBitrate
-    const layers = simulcast && codec === 'vp8' ? LAYERS : []
+    const layers = simulcast && codec === 'vp8' ? layersOf(false) : []
     this.#senders = new Map(STREAMS.map(name => [name, this.#addSender(name, codec, layers)]))
   }
 
@@ -79,6 +79,15 @@ export class Publisher {
   /** Sends the track that is there now. Without one, or with one that is not enabled, not a packet is sent. */
   async replace(name: StreamName): Promise<void> {
     await this.#senders.get(name)?.replaceTrack(this.#isOn(name) ? this.#tracks.get(name)! : null)
+  }
+
+  /** Whether the camera goes in two sizes now: nothing is negotiated for it. */
+  async sendSmall(isOn: boolean): Promise<void> {
+    const sender = this.#senders.get('camera')!
+    const parameters = sender.getParameters()
+    if (parameters.encodings[1] === undefined || parameters.encodings[1].active === isOn) return
+    for (const [at, layer] of layersOf(isOn).entries()) Object.assign(parameters.encodings[at]!, layer)
+    await sender.setParameters(parameters)
   }
 
   /** Tells the other members which streams are on. */
@@ -200,10 +209,15 @@ function codecsFor(codec: VideoCodec) {
 }
 
 /** The best one first, as the gateway counts. Both together are within what the server lets a device send. */
-const LAYERS: RTCRtpEncodingParameters[] = [
-  { rid: 'large', maxBitrate: 400_000 },
-  { rid: 'small', maxBitrate: 100_000, scaleResolutionDownBy: 2 },
-]
+function layersOf(hasSmall: boolean): (RTCRtpEncodingParameters & { readonly scalabilityMode: string })[] {
+  // Receivers on a narrow line take only every fourth frame.
+  const scalabilityMode = 'L1T3'
+  return [
+    { rid: 'large', maxBitrate: hasSmall ? 400_000 : 500_000, scalabilityMode },
+    { rid: 'small', maxBitrate: 100_000, scaleResolutionDownBy: 2, active: hasSmall, scalabilityMode },
+  ]
+}
+
 export const STREAMS = ['microphone', 'camera', 'screen'] as const
 const LOST_MAX = 0.05
 const ROUND_TRIP_MAX_S = 0.8

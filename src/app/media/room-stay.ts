@@ -2,11 +2,22 @@
 
 import type { FrameWorker } from './frame-worker.ts'
 import { type HandleEvent, type JanusHandle, JanusSession } from './janus-session.ts'
-import { type Coding, openPeer, Publisher, type StreamName, sendingTrack } from './publisher.ts'
+import { type LineSample, LinkMeter, type TrackSample } from './link-samples.ts'
+import type { Pictures } from './pictures.ts'
+import {
+  type Coding,
+  type OwnSample,
+  openPeer,
+  Publisher,
+  type StreamName,
+  sendingTrack,
+} from './publisher.ts'
 import { Subscriber } from './subscriber.ts'
 
 export interface GatewayMediaOptions extends Coding {
   readonly callId: string
+  /** Pictures that come at once, at most: nine unless given. */
+  readonly picturesMax?: number
   /** A function is asked before each time it joins. */
   readonly iceServers?: RTCIceServer[] | (() => Promise<RTCIceServer[]>)
   readonly iceTransportPolicy?: RTCIceTransportPolicy
@@ -28,17 +39,22 @@ export interface StayHost {
   readonly frames: FrameWorker
   /** This device's own. */
   readonly tracks: ReadonlyMap<StreamName, MediaStreamTrack>
-  /** Feeds to receive with a small camera picture, where there is a choice. */
-  readonly small: ReadonlySet<string>
+  readonly pictures: Pictures
   /** How long a connection may take to come to be. */
   readonly connectingMs: () => number
   readonly onConnected: (isInTime: boolean) => void
   /** Media flows all the time. */
   readonly onSocket: (state: 'lost' | 'back') => void
-  /** Of the handle that publishes. */
+  /** Events of the publishing handle. */
   readonly onEvent: (event: HandleEvent) => void
   readonly onTracks: () => void
   readonly onLost: (error?: unknown) => void
+}
+
+interface Look {
+  readonly received: ReadonlyMap<string, TrackSample>
+  readonly own: OwnSample
+  readonly link: LineSample
 }
 
 export class RoomStay {
@@ -50,6 +66,8 @@ export class RoomStay {
   readonly #host: StayHost
   readonly #own: JanusHandle
   readonly #ownId: number | string | undefined
+  readonly #meter = new LinkMeter()
+  #isMeasuring = false
   #isLooking = false
   #isOver = false
   /** Packets and frames by track, at the last look for lost transforms. */
@@ -97,7 +115,7 @@ export class RoomStay {
         openPeer(handle, host.frames, configuration, watchConnection(host))
       const subscriber: Subscriber = new Subscriber(openOn(handle), {
         join: () => ({ room: roomId, token: host.admission().roomToken, private_id: data.private_id }),
-        small: host.small,
+        wanted: (feed, name) => host.pictures.wanted(feed, name),
         onTracks: host.onTracks,
         onError: host.onLost,
       })
@@ -109,7 +127,7 @@ export class RoomStay {
     }
   }
 
-  /** Of the other members who send. */
+  /** The other members' feeds, of those who send. */
   async feeds(): Promise<readonly string[]> {
     const { data } = await this.#own.message({
       request: 'listparticipants',
@@ -133,14 +151,32 @@ export class RoomStay {
       if (counts.get(sendingTrack(name))?.frames !== 0) continue
       if (this.publisher.mend(name)) this.mended++
     }
+    const moving = new Set<string>()
     for (const [track, { packets }] of received) {
       const frames = counts.get(track)?.frames ?? 0
       const before = this.#looked.get(track) ?? { packets: 0, frames: 0 }
       this.#looked.set(track, { packets, frames })
+      if (packets > before.packets) moving.add(track)
       if (packets - before.packets < PACKETS_MIN || frames !== before.frames) continue
       this.mended++
       this.subscriber.mend(track)
     }
+    this.subscriber.askAgain(moving)
+  }
+
+  /** Reads all statistics. Undefined while an earlier call, slow on a busy device, is still running. */
+  async look(): Promise<Look | undefined> {
+    if (this.#isMeasuring) return undefined
+    this.#isMeasuring = true
+    const [received, own, counts] = await Promise.all([
+      this.subscriber.received(),
+      this.publisher.sample(),
+      this.#host.frames.counts(),
+    ]).finally(() => {
+      this.#isMeasuring = false
+    })
+    const link = this.#meter.take(received, track => counts.get(track)?.delay.ms ?? 0, performance.now())
+    return { received, own, link }
   }
 
   close(): void {

@@ -7,13 +7,13 @@ import { hasCode } from '../callsign-error.ts'
 import type { HandleEvent, PublishedStream, PublisherData, SubscribedStream } from './janus-session.ts'
 import { readSamples, type TrackSample } from './link-samples.ts'
 import type { FrameFormat } from './media-frame.ts'
+import { type Wanted, WHOLE } from './pictures.ts'
 import { type Peer, parseDescription, type StreamName } from './publisher.ts'
 
 export interface SubscriberDeps {
   /** Members for the request that joins. */
   readonly join: () => object
-  /** Feeds to receive with a small camera picture, where there is a choice. */
-  readonly small: ReadonlySet<string>
+  readonly wanted: (feed: string, name: StreamName) => Wanted
   readonly onTracks: () => void
   readonly onError: (error: unknown) => void
 }
@@ -41,6 +41,8 @@ export class Subscriber {
   readonly #substreams = new Map<string, number>()
   /** How often the gateway may be asked again, by mid. */
   readonly #asksLeft = new Map<string, number>()
+  /** The last request to the gateway, by mid. Without one it forwards everything. */
+  readonly #asked = new Map<string, string>()
   readonly #attached = new WeakSet<RTCRtpReceiver>()
   /** Streams of publishers, as the gateway has said last. */
   #subscribed: ReadonlyMap<string, StreamOfFeed> = new Map()
@@ -97,47 +99,48 @@ export class Subscriber {
     return this.#places
   }
 
+  get state(): RTCPeerConnectionState {
+    return this.#peer.connection.connectionState
+  }
+
   /** By the worker's names. */
   async received(): Promise<ReadonlyMap<string, TrackSample>> {
     const samples = await readSamples(this.#peer.connection)
     return new Map([...samples].map(([mid, sample]) => [receivingTrack(mid), sample]))
   }
 
-  /** Has the gateway pass on the size that is wanted of a feed's camera. */
-  resize(feed: string): void {
-    for (const [track, place] of this.#places) {
-      if (place.feed !== feed || place.name !== 'camera') continue
-      this.#asksLeft.set(midOf(track), ASKS_MAX)
-      this.#configure(midOf(track), this.#wanted(feed))
-    }
+  /** Asks the gateway for the wanted pictures, if the wishes have changed since the last request. */
+  ask(): void {
+    const streams = [...this.#places].flatMap(([track, { feed, name }]) => {
+      const mid = midOf(track)
+      if (name === 'microphone') return []
+      const wanted = this.#deps.wanted(feed, name)
+      const text = JSON.stringify(wanted)
+      if ((this.#asked.get(mid) ?? UNASKED) === text) return []
+      this.#asked.set(mid, text)
+      this.#asksLeft.set(mid, ASKS_MAX)
+      return [{ mid, ...wanted }]
+    })
+    if (streams.length === 0 || !this.#hasJoined) return
+    this.#peer.handle.message({ request: 'configure', streams }).catch(this.#deps.onError)
   }
 
   /**
-   * Asks again for sizes that the gateway does not pass on yet: a wish is lost while the connection is negotiated anew, or with a key
-   * frame that the sender leaves out because it has just made one.
+   * Asks again for what the gateway does not do yet: a wish is lost while the connection is negotiated anew, or with a key frame
+   * that the sender leaves out because it has just made one. `moving` are the tracks that packets come by.
    */
-  resizeAgain(): void {
+  askAgain(moving: ReadonlySet<string>): void {
     for (const [track, { feed, name }] of this.#places) {
       const mid = midOf(track)
-      const [passedOn, wanted, left] = [
-        this.#substreams.get(mid),
-        this.#wanted(feed),
-        this.#asksLeft.get(mid) ?? 0,
-      ]
-      if (name !== 'camera' || passedOn === undefined || passedOn === wanted || left === 0) continue
+      const { send, substream } = this.#deps.wanted(feed, name)
+      const passedOn = this.#substreams.get(mid) ?? substream
+      const left = this.#asksLeft.get(mid) ?? 0
+      const isLost = send ? passedOn !== substream : moving.has(track)
+      if (name === 'microphone' || !isLost || left === 0) continue
+      this.#asked.set(mid, '')
+      this.ask()
       this.#asksLeft.set(mid, left - 1)
-      this.#configure(mid, wanted)
     }
-  }
-
-  #wanted(feed: string): number {
-    return this.#deps.small.has(feed) ? 0 : 1
-  }
-
-  #configure(mid: string, substream: number): void {
-    const { handle } = this.#peer
-    const { onError } = this.#deps
-    handle.message({ request: 'configure', streams: [{ mid, substream }] }).catch(onError)
   }
 
   /** Lays the transform anew on a track whose frames do not come to the worker. */
@@ -208,8 +211,9 @@ export class Subscriber {
       this.#peer.frames.startTrack(track, type === 'audio' ? 'opus' : formatOf(published?.codec))
     }
     this.#places.set(track, { receiver, track: receiver.track, feed, name })
-    if (before !== undefined && before.feed !== feed) this.#substreams.delete(mid)
-    if (before?.feed !== feed && this.#deps.small.has(feed)) this.resize(feed)
+    if (before?.feed === feed) return
+    this.#asked.delete(mid)
+    if (before !== undefined) this.#substreams.delete(mid)
   }
 }
 
@@ -230,6 +234,7 @@ function formatOf(codec: string | undefined): FrameFormat {
 }
 
 const RECEIVING = 'receive '
+const UNASKED = JSON.stringify(WHOLE)
 const NO_SUCH_FEED = 428
 /** A sender that is short of bandwidth sends one size alone. */
 const ASKS_MAX = 5

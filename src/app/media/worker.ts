@@ -6,6 +6,7 @@
 import type { Bytes } from '../devices/device-keys.ts'
 import { FrameCryptor, type FrameFailure } from './frame-cryptor.ts'
 import type { FrameFormat } from './media-frame.ts'
+import { WayDelay } from './way-delay.ts'
 
 /** A transform is made with them. */
 export interface TransformOptions {
@@ -40,6 +41,7 @@ export interface TrackCounts {
   /** Those that were sealed, or opened. */
   readonly passed: number
   readonly failed: Readonly<Partial<Record<FrameFailure | 'not-sealed', number>>>
+  readonly delay: Pick<WayDelay, 'ms'>
 }
 
 interface Track {
@@ -48,6 +50,7 @@ interface Track {
   passed: number
   readonly failed: Partial<Record<FrameFailure | 'not-sealed', number>>
   failedInRow: number
+  readonly delay: WayDelay
   /** When the first one in the row failed. */
   failingSinceMs: number
   /** The newest of the frames that were opened. */
@@ -56,6 +59,7 @@ interface Track {
 
 interface EncodedFrame {
   data: ArrayBuffer
+  getMetadata(): { readonly rtpTimestamp?: number }
 }
 
 /** `RTCRtpScriptTransformer`, which the types of pages lack. */
@@ -115,6 +119,8 @@ scope.onrtctransform = ({ transformer }) => {
     const counted = tracks.get(track)
     if (counted === undefined) return
     counted.frames++
+    const { rtpTimestamp = 0 } = frame.getMetadata()
+    counted.delay.note(rtpTimestamp / (counted.format === 'opus' ? 48 : 90), Date.now())
     const passed = await pass(track, counted, new Uint8Array(frame.data))
     if (passed === undefined) return
     counted.passed++
@@ -129,7 +135,8 @@ scope.onrtctransform = ({ transformer }) => {
 }
 
 function newTrack(format: FrameFormat): Track {
-  return { format, frames: 0, passed: 0, failed: {}, failedInRow: 0, failingSinceMs: 0, epoch: 0 }
+  const delay = new WayDelay()
+  return { format, frames: 0, passed: 0, failed: {}, failedInRow: 0, failingSinceMs: 0, epoch: 0, delay }
 }
 
 async function seal(_: string, track: Track, frame: Bytes): Promise<Bytes | undefined> {

@@ -32,7 +32,7 @@ import { Simulator, type SimulatorProgram } from './simulator.ts'
 /** Facts the console reads from other parts on demand. */
 export interface ConsoleSources extends GuardOptions {
   /** Where devices reach the media gateway, if there is one. */
-  readonly mediaUrl?: string | undefined
+  readonly mediaUrls?: readonly string[]
   readonly version: string
   readonly addresses: () => ConsoleState['addresses']
   readonly requests: RequestReader
@@ -121,7 +121,7 @@ export class DevConsole {
       simulator,
       resetRoute(sources.reset),
     ]
-    const pages = [...docsRoutes(), ...pageRoutes(undefined, sources.mediaUrl)]
+    const pages = [...docsRoutes(), ...pageRoutes(undefined, sources.mediaUrls)]
     return [
       entrance(sources),
       ...pages.map(route => (route.path === '/dev' ? guardPlace : guardHost)(route, sources)),

@@ -26,9 +26,9 @@ const FILES: PageFiles = {
   workers: { 'web/client/service-worker.js': '/dev/client' },
 }
 
-/** `built` is the folder of the compiled project. `mediaUrl`: where calls of the client have their media. */
-export function pageRoutes(built = BUILT, mediaUrl?: string): readonly HttpRoute[] {
-  const connectTo = mediaUrl === undefined ? [] : [new URL(mediaUrl).origin]
+/** `built` is the folder of the compiled project. `mediaUrls`: where calls of the client have their media. */
+export function pageRoutes(built = BUILT, mediaUrls: readonly string[] = []): readonly HttpRoute[] {
+  const connectTo = mediaUrls.map(url => new URL(url).origin)
   const pages = PAGES.map(page => shellRoute(page.path, FILES, () => page, connectTo))
   return [...pages, ...fileRoutes(FILES, built)]
 }

@@ -29,6 +29,7 @@ export function readJanusSettings(reader: EnvironmentReader): JanusMediaSettings
 
 /** Undefined where nothing is set, or not all. */
 function readOne(reader: EnvironmentReader): JanusSettings | undefined {
+  const problemsBefore = reader.problems.length
   const adminUrl = reader.url('CALLSIGN_JANUS_ADMIN_URL')
   const adminSecret = reader.secret('CALLSIGN_JANUS_ADMIN_SECRET')
   const adminKey = reader.secret('CALLSIGN_JANUS_ADMIN_KEY')
@@ -41,6 +42,7 @@ function readOne(reader: EnvironmentReader): JanusSettings | undefined {
   const given = [adminUrl, adminSecret, adminKey, tokenSecret, clientUrl]
   if (given.every(value => value === undefined)) return undefined
   if (!adminUrl || !adminSecret || !adminKey || !tokenSecret || !clientUrl) {
+    if (reader.problems.length > problemsBefore) return undefined
     reader.problems.push(
       'CALLSIGN_JANUS_ADMIN_URL, CALLSIGN_JANUS_ADMIN_SECRET, CALLSIGN_JANUS_ADMIN_KEY, CALLSIGN_JANUS_TOKEN_SECRET and CALLSIGN_JANUS_CLIENT_URL are set together',
     )
@@ -88,7 +90,12 @@ function readSeveral(
 
 /** The gateways without a fault. `problems` gets the faults of the rest, which quote no value but a name in its form. */
 function gatewaysIn(file: Buffer, problems: string[]): readonly JanusSettings[] {
-  const { gateways: list, ...others } = membersOf(parsed(file)) ?? {}
+  const json = parsed(file)
+  if (json === undefined) {
+    problems.push('is not valid JSON')
+    return []
+  }
+  const { gateways: list, ...others } = membersOf(json) ?? {}
   if (!Array.isArray(list) || Object.keys(others).length > 0) {
     problems.push('is a JSON object with the one member "gateways", a list')
     return []
@@ -120,7 +127,7 @@ function gatewayOf(each: unknown, tell: (problem: string) => void): JanusSetting
     tell(problem)
   }
   const unknown = Object.keys(members).filter(name => !Object.hasOwn(MEMBERS, name))
-  if (unknown.length > 0) refuse(`has ${unknown.length} members that are none of a gateway's`)
+  if (unknown.length > 0) refuse(`${unknown.map(quoted).join(', ')}: no such member`)
   for (const [name, { isIt, form, isOptional }] of Object.entries(MEMBERS)) {
     const value = members[name]
     if (value === undefined ? isOptional !== true : !isIt(value)) refuse(`${name} is ${form}`)
@@ -147,6 +154,11 @@ interface Member extends Pick<JanusSettings, 'name' | 'adminUrl' | 'adminSecret'
   readonly weight?: number
   readonly drain?: boolean
   readonly eventsPassword?: string
+}
+
+/** A misplaced secret is not printed: those have digits or signs, or are longer. */
+function quoted(member: string): string {
+  return /^[A-Za-z]{1,24}$/.test(member) ? `"${member}"` : `a text of ${member.length} characters`
 }
 
 function labelOf(each: unknown, at: number): string {

@@ -13,7 +13,7 @@ import { RoomTokens } from '../../media/room-tokens.ts'
 import type { Logger } from '../../operations/log.ts'
 import type { Metrics } from '../../operations/metrics.ts'
 
-/** What every gateway is watched with. */
+/** Shared by all hosts of gateways. */
 export interface MediaContext {
   readonly secrets: Pick<Secrets, 'mediaRoom'>
   readonly monotonicMs: () => number

@@ -143,7 +143,7 @@ async function runTests(): Promise<void> {
     for (const tab of [ann, bob]) t.same(await tab.evaluate('failures()'), [])
   })
 
-  await t.test('a camera goes in two sizes, and each tab chooses one', long(), async t => {
+  await t.test('a camera goes in two sizes, of which each tab has what it shows', long(), async t => {
     const room = await openRoom(janus, 'vp8', undefined, 1_000_000)
     const ann = await joined(t, room, '1', { simulcast: true, side: 80 })
     const bob = await joined(t, room, '2')
@@ -159,7 +159,31 @@ async function runTests(): Promise<void> {
     await bob.until(`widthOf('1') === 320`)
     await bob.evaluate(`media.resize(${feed}, 'large')`)
     await bob.until(`widthOf('1') === 640 && marksOf('1') > 0.9`)
+
+    // By itself, as large as its tile is seen.
+    const style = (text: string) => bob.evaluate(`tile.style = 'position: fixed; ${text}'`)
+    await bob.evaluate(`{
+      window.tile = document.body.appendChild(document.createElement('video'))
+      tile.autoplay = true
+    }`)
+    await style('top: 0; width: 200px; height: 150px')
+    await bob.evaluate(`media.show(${feed}, 'camera', tile)`)
+    await bob.until('tile.videoWidth === 320')
+    await style('top: 0; width: 700px; height: 500px')
+    await bob.until('tile.videoWidth === 640')
+    const mended = await bob.evaluate('media.transformsMended')
+    await style('top: 5000px; width: 700px; height: 500px')
+    const isPaused = `media.participants.find(one => one.userId === '1').camera.isPaused`
+    await bob.until(isPaused)
+    // What was under way has come by then.
+    await cat.receives(2, 10)
+    const unseen = await bob.evaluate<number>(`picturesOf('1')`)
+    await cat.receives(2, 10)
+    t.equal(await bob.evaluate(`picturesOf('1')`), unseen, 'nothing comes of what nobody sees')
+    await style('top: 0; width: 200px; height: 150px')
+    await bob.until(`!${isPaused} && picturesOf('1') > ${unseen} + 5`)
     for (const tab of [ann, bob, cat]) t.same(await tab.evaluate('failures()'), [])
+    t.equal(await bob.evaluate('media.transformsMended'), mended, 'a pause is no lost transform')
   })
 
   await t.test(

@@ -103,20 +103,21 @@ t.test('while nothing reaches this device, the members keep their quality', asyn
   t.same(play([{ own: { isBad: true }, times: 2 }]), ['own poor'])
 })
 
-t.test('a device that comes to hear nobody is told so once, if its own link is good', async t => {
-  const [both, one] = [
-    ['7', '8'],
-    ['7', '8', '9'],
-  ]
-  const deafOf = (feeds: readonly string[], own: Partial<OwnSample> = {}) => {
+t.test('a device to which nothing comes for long is to join anew, once', async t => {
+  const deafOf = (feeds: readonly string[], own: Partial<OwnSample> = {}, isConnected = true) => {
     const watch = new LinkWatch(() => undefined)
     const streams = ['7', '8'].map(feed => ({ ...STREAM, feed, name: 'microphone' as const }))
-    return [1, 2, 3, 4, 5].map(reports => watch.measure(feeds, streams, { ...OWN, reports, ...own }))
+    return [1, 2, 3, 4, 5, 6, 7].map(reports => {
+      watch.measure(feeds, streams, { ...OWN, reports, ...own })
+      return watch.isDeaf(feeds, isConnected)
+    })
   }
-  t.same(deafOf(both), [false, false, true, false, false])
-  t.notOk(deafOf(one).includes(true), 'the third sends nothing')
-  t.notOk(deafOf(both, { reports: 1 }).includes(true), 'its own link is lost')
-  t.notOk(deafOf([]).includes(true), 'nobody is there')
+  const fromAll = deafOf(['7', '8'])
+  t.equal(fromAll.filter(Boolean).length, 1)
+  t.equal(deafOf(['7', '8', '9']).filter(Boolean).length, 0, 'the third sends nothing')
+  t.equal(deafOf(['7', '8'], {}, false).filter(Boolean).length, 0, 'a connection has its own time limit')
+  t.equal(deafOf([], { reports: 1 }).filter(Boolean).length, 1, 'the gateway says nothing of what it gets')
+  t.equal(deafOf([]).filter(Boolean).length, 0, 'alone')
 })
 
 t.test('out of the room the own link is lost at once', async t => {

@@ -17,7 +17,8 @@ await import('../../../src/app/media/worker.ts')
 
 const tell = (data: WorkerRequest) => scope.onmessage({ data })
 const startTrack = () => tell({ kind: 'track', track: 'receive 0', format: 'opus' })
-const NO_FRAME = { data: new ArrayBuffer(40) }
+const getMetadata = () => ({ rtpTimestamp: 0 })
+const NO_FRAME = { data: new ArrayBuffer(40), getMetadata }
 /** From one look at the clock to the next: one for each frame that fails. */
 let stepMs = 1_000
 let nowMs = 0
@@ -54,6 +55,7 @@ t.test('a track that another member takes over is not undecryptable any more', a
 
 t.test('a frame of a sender who is gone says nothing of the next one’s', async t => {
   const last = {
+    getMetadata,
     get data() {
       startTrack()
       return NO_FRAME.data
@@ -78,7 +80,7 @@ async function frameOf(epoch: number) {
   ann.setKey(epoch, KEY)
   ann.useKey(epoch)
   const { buffer } = Uint8Array.from((await ann.seal('opus', new Uint8Array(40)))!)
-  return { data: buffer }
+  return { data: buffer, getMetadata }
 }
 const KEY = new Uint8Array(32)
 const ann = new FrameCryptor('7')

@@ -281,7 +281,7 @@ t.test('the sentence about a number or a choice lists the allowed values', async
 
 /** Defaults that a row says in words, as the setting would be written. */
 const IN_WORDS: Environment = {
-  'that of CALLSIGN_LIVEKIT_URL': 'https://livekit.example.org',
+  'from CALLSIGN_LIVEKIT_URL': 'https://livekit.example.org',
   "the machine's name": hostname(),
   'one less than cores': String(Math.max(1, availableParallelism() - 1)),
   'one less than cores, at most 8': String(Math.min(8, availableParallelism() - 1)),

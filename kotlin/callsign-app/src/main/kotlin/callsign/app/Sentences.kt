@@ -169,9 +169,9 @@ private val SENTENCES = listOf(
         "KEY_UNSUPPORTED",
     ),
     Sentences(
-        "This browser can’t encrypt calls. Use a newer one.",
-        "Trình duyệt này không mã hóa được cuộc gọi. Hãy dùng trình duyệt mới hơn.",
-        "Dieser Browser kann Anrufe nicht verschlüsseln. Verwende einen neueren.",
+        "Sound and picture can’t be encrypted here. Update the browser and the app.",
+        "Không mã hóa được âm thanh và hình ảnh ở đây. Hãy cập nhật trình duyệt và ứng dụng.",
+        "Ton und Bild lassen sich hier nicht verschlüsseln. Aktualisiere Browser und App.",
         "MEDIA_UNSUPPORTED",
     ),
     Sentences(
