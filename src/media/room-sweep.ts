@@ -40,7 +40,7 @@ export class RoomSweep {
     const isStranger = ({ roomId, callId }: FoundRoom) =>
       callId === undefined || calls.callInRoom(roomId) !== callId
     for (const stranger of found.filter(isStranger).slice(0, CLOSED_AT_ONCE)) {
-      // Its call may have come back to this gateway while others were closed.
+      // Its call may have come back to this gateway since.
       if (isStranger(stranger) && (await this.#close(stranger))) onStranger()
     }
   }

@@ -20,7 +20,7 @@ export class LiveKitHost implements GatewayHost {
   readonly #sweep: RoomSweep
   /** The call whose room the last look asked for. */
   #askedFor: CallId | undefined
-  /** Of the last look, as it is logged. */
+  /** The error of the last look; undefined after a success. */
   #lookFailure: string | undefined
 
   constructor(settings: LiveKitSettings, watch: GatewayWatch, context: MediaContext) {

@@ -107,7 +107,7 @@ t.test('devices are present in rooms of its own calls alone', async t => {
   t.same(host.present(), [device])
 })
 
-t.test('a room whose call comes back while others are closed stays', async t => {
+t.test('a sweep keeps a room when its call comes back meanwhile', async t => {
   const { host, rooms, answers } = await open(t)
   const closed: unknown[] = []
   answers(({ request, room }) => {
