@@ -38,6 +38,8 @@ export class GatewayPool {
   #members: ReadonlyMap<string, PoolMember> = new Map()
   /** Gateways that calls were given to, and have not let a device in yet. */
   readonly #given = new Map<CallId, string>()
+  /** Calls by gateway, with those on their way: counted each second and carried on, as a lost gateway may have had thousands. */
+  #calls: Map<string, number> | undefined
   readonly #givenUp = new Set<string>()
   readonly #lookedAtMs = new Map<GatewayHost, number>()
   readonly #underWay = new Set<GatewayHost>()
@@ -75,6 +77,7 @@ export class GatewayPool {
     const calls = this.#callsByGateway()
     const chosen = chooseGateway(callId, candidates, name => calls.get(name) ?? 0)?.name
     if (chosen === undefined) return keeper === undefined ? undefined : held
+    calls.set(chosen, (calls.get(chosen) ?? 0) + 1)
     this.#given.set(callId, chosen)
     return chosen
   }
@@ -87,6 +90,7 @@ export class GatewayPool {
       if (nowMs - lookedAtMs >= LOOK_MS && !this.#underWay.has(host)) void this.#look(host, nowMs)
     }
     for (const [callId] of this.#given) if (!this.#isGiven(callId)) this.#given.delete(callId)
+    this.#calls = undefined
     this.#giveAway()
   }
 
@@ -120,10 +124,12 @@ export class GatewayPool {
     return steady.length > 0 ? steady : able
   }
 
-  #callsByGateway(): ReadonlyMap<string, number> {
+  #callsByGateway(): Map<string, number> {
+    if (this.#calls !== undefined) return this.#calls
     const calls = new Map(this.#deps.index.gateways())
     for (const [callId, name] of this.#given)
       if (this.#isGiven(callId)) calls.set(name, (calls.get(name) ?? 0) + 1)
+    this.#calls = calls
     return calls
   }
 

@@ -37,10 +37,12 @@ export class RoomSweep {
     await alsoPutRight?.()
     const here = new Set(found.map(({ roomId }) => roomId))
     for (const { callId, roomId } of calls.rooms()) if (!here.has(roomId)) onMissing(callId, askedAtMs)
-    const strangers = found.filter(
-      ({ roomId, callId }) => callId === undefined || calls.callInRoom(roomId) !== callId,
-    )
-    for (const stranger of strangers.slice(0, CLOSED_AT_ONCE)) if (await this.#close(stranger)) onStranger()
+    const isStranger = ({ roomId, callId }: FoundRoom) =>
+      callId === undefined || calls.callInRoom(roomId) !== callId
+    for (const stranger of found.filter(isStranger).slice(0, CLOSED_AT_ONCE)) {
+      // Its call may have come back to this gateway since.
+      if (isStranger(stranger) && (await this.#close(stranger))) onStranger()
+    }
   }
 
   /** A foreign room at a Janus stays: its secret is not known here. */

@@ -109,7 +109,7 @@ function unfair(weights: Weights, counts: ReadonlyMap<string, number>): string[]
 const FOUR = { a: 1, b: 1, c: 1, d: 1 }
 const SKEWED = { a: 1, b: 2, c: 3, d: 10 }
 
-t.test('a slow sweep of one gateway delays no other gateway', async t => {
+t.test('a gateway with a long sweep is in no other’s way', async t => {
   const { pool, memberOf, sweeps } = openPool({ a: 1, b: 1 })
   const slow = memberOf('a')
   const begun = new Deferred<void>()
@@ -126,6 +126,30 @@ t.test('a slow sweep of one gateway delays no other gateway', async t => {
   await first
   await pool.sweep()
   t.same(sweeps.slice(3), ['a', 'b'])
+})
+
+t.test('thousands of calls that move at once are counted once, not once for each', async t => {
+  const { pool, calls, start, away, pass, homeless, gateways } = openPool({ a: 1, b: 1, c: 1 })
+  away.add('b')
+  away.add('c')
+  await pass(2)
+  for (const callId of callIds(2_000)) start(callId)
+  away.add('a')
+  away.delete('b')
+  away.delete('c')
+  await pass(14)
+  t.equal(homeless.size, 2_000)
+  let looks = 0
+  const { get } = calls
+  calls.get = callId => {
+    looks++
+    return get.call(calls, callId)
+  }
+  for (const callId of homeless.keys()) calls.set(callId, undefined)
+  for (const callId of homeless.keys()) pool.choose(callId, undefined, 'a')
+  t.ok(looks < 10_000, `${looks} looks`)
+  for (const callId of homeless.keys()) calls.set(callId, pool.choose(callId, undefined, undefined))
+  t.same(unfair({ b: 1, c: 1 }, gateways()), [])
 })
 
 t.test('1,000 calls spread within a tenth of each weight', async t => {

@@ -64,7 +64,7 @@ class TestClock extends FakeWorld {
 export interface RoomsOptions {
   readonly folder?: string
   readonly rates?: boolean
-  /** Makes tokens for the media gateways; absent where there are none. */
+  /** Left out: there are no media gateways. */
   readonly admit?: Admit
   /** Stands for parts of the rooms' world. */
   readonly roomDeps?: (world: CallRoomDeps) => Partial<CallRoomDeps>

@@ -155,9 +155,10 @@ class CallKeyProvider extends BaseKeyProvider {
 }
 
 /**
- * Has the worker seal and open all frames, whatever the gateway says: by itself LiveKit's worker passes frames in the clear
- * when the gateway calls a track unencrypted, and when a received track ends that the gateway has named like a sent one. Also skips
- * keys that the worker has, which LiveKit sets again for each new track: each takes 100,000 rounds.
+ * Has the worker seal and open all frames, whatever the gateway says. By itself it lets frames pass in the clear in three cases: the
+ * gateway says that a track is not encrypted; it gives this device another label at a reconnection; or it names a track like one
+ * sent from here, and ends it. A key that is there already is not derived anew for each track that comes: each takes 100,000
+ * rounds.
  */
 function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
   const post = worker.postMessage.bind(worker) as (
@@ -165,10 +166,19 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
     more?: Transferable[] | StructuredSerializeOptions,
   ) => void
   const posted = new Map<string, CryptoKey | undefined>()
+  const enabled = new Set<string | undefined>()
   const received = new ReceivedTracks()
+  const enable = ({ participantIdentity }: WorkerMessage['data']) => {
+    if (!enabled.has(participantIdentity))
+      post({ kind: 'enable', data: { enabled: true, participantIdentity } })
+    enabled.add(participantIdentity)
+  }
   worker.postMessage = (message: WorkerMessage, more?: Transferable[] | StructuredSerializeOptions) => {
     const { kind, data } = message
-    if (kind === 'enable') data.enabled = true
+    if (kind === 'enable') {
+      data.enabled = true
+      enabled.add(data.participantIdentity)
+    }
     if (kind === 'setKey') {
       const { participantIdentity = '', keyIndex = 0, key } = data
       const place = placeOf(participantIdentity, keyIndex)
@@ -176,23 +186,50 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
       posted.set(place, key)
       data.updateCurrentKeyIndex = keyProvider.isCurrent(participantIdentity, keyIndex)
     }
-    // Without it the worker would pass the track's frames as they are.
+    // Without a participant, its frames would pass as they are.
     if (kind === 'removeTransform') return received.end(data)
+    if (kind === 'encode' || kind === 'decode') enable(data)
     if (kind === 'decode' && data.isReuse !== true) received.begin(data)
-    else if ((kind === 'decode' || kind === 'updateCodec') && !received.goOn(data)) return
-    if (kind !== 'decode') return post(message, more)
-    const { participantIdentity, trackId, codec, hasPacketTrailer } = data
-    post({ kind: 'enable', data: { enabled: true, participantIdentity } })
+    else if (kind === 'decode' || kind === 'updateCodec')
+      if (!received.goOn(data, () => worker.postMessage(message))) return
+    if (kind !== 'decode' || data.isReuse !== true) return post(message, more)
     // The worker has the streams of one that is used again, and no stream can be given twice.
-    if (data.isReuse !== true) return post(message, more)
+    const { participantIdentity, trackId, codec, hasPacketTrailer } = data
     post({ kind: 'updateCodec', data: { participantIdentity, trackId, codec, hasPacketTrailer } })
   }
+  watchTransforms(worker, ({ kind, ...data }) => {
+    enable(data)
+    if (kind === 'decode' && !received.isFree(data)) throw new Error('the track is of another participant')
+    if (kind === 'decode') received.begin(data)
+    return { kind, ...data }
+  })
+}
+
+type TransformOptions = { readonly kind: string } & WorkerMessage['data']
+
+/** Has the transforms of the worker made with other options, where the browser makes them: in Firefox and Safari. */
+function watchTransforms(worker: Worker, change: (options: TransformOptions) => TransformOptions): void {
+  const Transform = globalThis.RTCRtpScriptTransform
+  if (Transform === undefined) return
+  globalThis.RTCRtpScriptTransform = class extends Transform {
+    constructor(its: Worker, options?: TransformOptions, transfer?: object[]) {
+      super(its, its === worker && options !== undefined ? change(options) : options, transfer)
+    }
+  }
+}
+
+interface ReceivedTrack {
+  readonly name: string
+  identity: string
+  hasEnded: boolean
+  /** Waits for its end. */
+  next?: (() => void) | undefined
 }
 
 /** Gives each receiver's track a name of its own in the worker, where those of one name share a participant's keys. */
 class ReceivedTracks {
   /** By the gateway's name for them, the latest. */
-  readonly #tracks = new Map<string, { readonly name: string; identity: string; hasEnded: boolean }>()
+  readonly #tracks = new Map<string, ReceivedTrack>()
   #count = 0
 
   begin(data: WorkerMessage['data']): void {
@@ -201,22 +238,30 @@ class ReceivedTracks {
     this.#tracks.set(trackId, { name: data.trackId, identity, hasEnded: false })
   }
 
-  /** False for the track of another participant, which is heard as theirs still. */
-  goOn(data: WorkerMessage['data']): boolean {
+  /** Whether no other participant is heard by it. */
+  isFree({ trackId = '', participantIdentity = '' }: WorkerMessage['data']): boolean {
+    const track = this.#tracks.get(trackId)
+    return track === undefined || track.hasEnded || track.identity === participantIdentity
+  }
+
+  /** False for the track of another participant, which is heard as theirs still; `again` is called once it has ended. */
+  goOn(data: WorkerMessage['data'], again: () => void): boolean {
     const track = this.#tracks.get(data.trackId ?? '')
     // One that is sent from here.
     if (track === undefined) return data.isReuse !== true
-    const { participantIdentity = '' } = data
-    if (!track.hasEnded && track.identity !== participantIdentity) return false
+    track.next = this.isFree(data) ? undefined : again
+    if (track.next !== undefined) return false
     data.trackId = track.name
-    track.identity = participantIdentity
+    track.identity = data.participantIdentity ?? ''
     track.hasEnded = false
     return true
   }
 
   end({ trackId = '', participantIdentity = '' }: WorkerMessage['data']): void {
     const track = this.#tracks.get(trackId)
-    if (track?.identity === participantIdentity) track.hasEnded = true
+    if (track?.identity !== participantIdentity) return
+    track.hasEnded = true
+    track.next?.()
   }
 }
 

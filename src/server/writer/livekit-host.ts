@@ -2,6 +2,7 @@
 
 import type { CallDeviceRef } from '../../domain/calls/call.ts'
 import type { CallId } from '../../domain/ids.ts'
+import { messageOf } from '../../errors.ts'
 import type { GatewayHost, GatewayWatch } from '../../media/gateway-host.ts'
 import { LiveKitApi } from '../../media/livekit-api.ts'
 import { LiveKitGateway } from '../../media/livekit-gateway.ts'
@@ -19,6 +20,8 @@ export class LiveKitHost implements GatewayHost {
   readonly #sweep: RoomSweep
   /** The call whose room the last look asked for. */
   #askedFor: CallId | undefined
+  /** The error of the last look; undefined after a success. */
+  #lookFailure: string | undefined
 
   constructor(settings: LiveKitSettings, watch: GatewayWatch, context: MediaContext) {
     const { monotonicMs, metrics } = context
@@ -46,15 +49,17 @@ export class LiveKitHost implements GatewayHost {
 
   /** Asks for the room of one call, another each time: a LiveKit that has begun anew has none of them. */
   readonly look = async (): Promise<void> => {
-    const wasUp = this.#watch.health.isUp
     try {
       const room = this.#nextRoom()
       const found = await this.#api.listRooms([String(room?.roomId ?? 0)])
       if (room !== undefined && found.length === 0) await this.#sweep.run()
       await this.gateway.look()
+      this.#lookFailure = undefined
     } catch (error) {
-      // While it is away, each look fails alike: `media-gateway-lost` has said so.
-      if (wasUp) this.#warn('media-look-failed', error)
+      const failure = messageOf(error)
+      // Else there would be a line for each look.
+      if (failure !== this.#lookFailure) this.#warn('media-look-failed', error)
+      this.#lookFailure = failure
     }
   }
 

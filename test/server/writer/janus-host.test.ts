@@ -13,7 +13,7 @@ import { createLogger } from '../../../src/operations/log.ts'
 import { Metrics } from '../../../src/operations/metrics.ts'
 import { JanusHost } from '../../../src/server/writer/janus-host.ts'
 
-type Answer = (request: { readonly request?: string }) => object | string
+type Answer = (request: { readonly request?: string; readonly room?: number }) => object | string
 
 async function open(t: Test) {
   let answer: Answer = () => ({})
@@ -50,7 +50,7 @@ async function open(t: Test) {
     () => false,
   )
   return {
-    ...{ host, health, turns, missing, metrics },
+    ...{ host, health, turns, missing, metrics, rooms },
     answers(next: Answer) {
       answer = next
     },
@@ -105,6 +105,19 @@ t.test('devices are present in rooms of its own calls alone', async t => {
   t.same(host.present(), [], 'of a call that is elsewhere')
   host.takeEvents(joinedEvent(ids, 7, 77))
   t.same(host.present(), [device])
+})
+
+t.test('a sweep keeps a room when its call comes back meanwhile', async t => {
+  const { host, rooms, answers } = await open(t)
+  const closed: unknown[] = []
+  answers(({ request, room }) => {
+    if (request === 'list') return { list: [7, 8, 9].map(id => ({ room: id, description: String(id) })) }
+    closed.push(room)
+    rooms.push({ callId: 9n as CallId, roomId: 9 })
+    return { videoroom: 'destroyed' }
+  })
+  await host.sweep()
+  t.same(closed, [8])
 })
 
 t.test('that it began anew is news of its own calls', async t => {
