@@ -61,6 +61,7 @@ export type CallRoomMessage =
   | {
       readonly kind: 'media-feeds'
       readonly roomId: number
+      readonly gateway: string
       readonly device: CallDeviceRef
       readonly feedIds: readonly number[]
     }

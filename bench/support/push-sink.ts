@@ -99,7 +99,7 @@ class Sink {
   #answerAllowed(): void {
     while (this.#allowed > 0 && this.#waiting.length > 0) {
       const stream = this.#waiting.shift()!
-      // A push whose session is closed needs no answer.
+      // A closed session needs no answer.
       if (stream.destroyed) continue
       stream.respond(ANSWER_HEAD)
       stream.end(ANSWER)

@@ -41,6 +41,7 @@ export class GatewayPool {
   readonly #givenUp = new Set<string>()
   readonly #lookedAtMs = new Map<GatewayHost, number>()
   readonly #underWay = new Set<GatewayHost>()
+  readonly #sweeping = new Set<GatewayHost>()
 
   constructor(deps: PoolContext) {
     this.#deps = deps
@@ -89,9 +90,16 @@ export class GatewayPool {
     this.#giveAway()
   }
 
-  /** All gateways at once, as each has its own failures. Never rejects. */
+  /** All gateways at once, but for those whose last sweep goes on: a slow one is in no other's way. Never rejects. */
   async sweep(): Promise<void> {
-    await Promise.all(this.members.map(({ host }) => host.sweep()))
+    const hosts = this.members.map(({ host }) => host).filter(host => !this.#sweeping.has(host))
+    await Promise.all(
+      hosts.map(async host => {
+        this.#sweeping.add(host)
+        await host.sweep()
+        this.#sweeping.delete(host)
+      }),
+    )
   }
 
   async #look(host: GatewayHost, nowMs: number): Promise<void> {

@@ -61,11 +61,13 @@ export class JanusEvents {
     return sessions && [...sessions]
   }
 
-  /** Devices that are in a room and have not been silent for ten seconds. */
-  present(): TokenDevice[] {
+  /** Devices that are in one of these rooms and have not been silent for ten seconds. */
+  present(isWanted: (roomId: number) => boolean): TokenDevice[] {
     const sinceMs = this.#deps.monotonicMs() - SILENT_MS
+    const isThere = ({ feed, silentSinceMs = Number.POSITIVE_INFINITY }: Handle) =>
+      feed !== undefined && isWanted(feed.roomId) && silentSinceMs > sinceMs
     return [...this.#sessions.values()]
-      .filter(({ handles }) => [...handles.values()].some(handle => isPresent(handle, sinceMs)))
+      .filter(({ handles }) => [...handles.values()].some(isThere))
       .map(({ device }) => device)
   }
 
@@ -197,10 +199,6 @@ export function joinedEvent(ids: Members, room: unknown, id: unknown): Members {
 /** The ids of `list_sessions`. */
 export function sessionIdsOf(answer: Members): ReadonlySet<number> {
   return new Set(listOf(answer.sessions).filter(isId))
-}
-
-function isPresent({ feed, silentSinceMs }: Handle, sinceMs: number): boolean {
-  return feed !== undefined && (silentSinceMs === undefined || silentSinceMs > sinceMs)
 }
 
 function isId(value: unknown): value is number {

@@ -108,7 +108,7 @@ export class JanusGateway implements MediaGateway {
       request: 'create',
       admin_key: this.#deps.adminKey,
       room: roomId,
-      // Tells the sweep whose room it is.
+      // Names the call of the room, for the sweep.
       description: String(callId),
       secret: this.#secretOf(callId),
       is_private: true,

@@ -114,6 +114,11 @@ export class LiveKitGateway implements MediaGateway {
     return [...this.#rooms.values()].flatMap(({ present, seenAtMs }) => (seenAtMs > sinceMs ? present : []))
   }
 
+  /** Forgets all other rooms: one that LiveKit lost before its call took another is never closed. */
+  keepOnly(isWanted: (roomId: number) => boolean): void {
+    for (const roomId of [...this.#rooms.keys()]) if (!isWanted(roomId)) this.#rooms.delete(roomId)
+  }
+
   async #look(roomId: number, room: OpenRoom): Promise<void> {
     room.lookAtMs = this.#monotonicMs() + room.pauseMs
     room.pauseMs = Math.min(room.pauseMs * 2, LOOK_MS_MAX)

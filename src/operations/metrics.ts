@@ -295,7 +295,7 @@ const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> =
   'too-late': true,
 }
 /** Outcomes by which requests to media gateways are counted. */
-const MEDIA_OUTCOMES = ['ok', 'timeout', 'network', 'malformed']
+const MEDIA_OUTCOMES = ['ok', 'timeout', 'network', 'malformed', 'refused']
 const MEDIA_STATUSES = ['200', '400', '405', '413']
 const WEBHOOK_OUTCOMES: Record<WebhookOutcome['kind'], true> = {
   sent: true,

@@ -7,6 +7,7 @@ import { inRendezvousOrder } from '../../src/media/gateway-choice.ts'
 import { GatewayHealth } from '../../src/media/gateway-health.ts'
 import { callsAt } from '../../src/media/gateway-host.ts'
 import { GatewayPool, type PoolMember } from '../../src/media/gateway-pool.ts'
+import { Deferred } from '../support/deferred.ts'
 
 interface Weights {
   readonly [name: string]: number
@@ -107,6 +108,25 @@ function unfair(weights: Weights, counts: ReadonlyMap<string, number>): string[]
 
 const FOUR = { a: 1, b: 1, c: 1, d: 1 }
 const SKEWED = { a: 1, b: 2, c: 3, d: 10 }
+
+t.test('a gateway whose sweep takes long is in no other’s way', async t => {
+  const { pool, memberOf, sweeps } = openPool({ a: 1, b: 1 })
+  const slow = memberOf('a')
+  const begun = new Deferred<void>()
+  const sweep = async () => {
+    sweeps.push('a')
+    await begun
+  }
+  pool.replace([{ ...slow, host: { ...slow.host, sweep } }, memberOf('b')])
+  const first = pool.sweep()
+  await new Promise(setImmediate)
+  await pool.sweep()
+  t.same(sweeps, ['a', 'b', 'b'])
+  begun.resolve()
+  await first
+  await pool.sweep()
+  t.same(sweeps.slice(3), ['a', 'b'])
+})
 
 t.test('1,000 calls spread within a tenth of each weight', async t => {
   for (const weights of [{ a: 1 }, { a: 1, b: 1 }, FOUR, SKEWED, { a: 100, b: 1, c: 1 }]) {

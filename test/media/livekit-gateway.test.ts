@@ -102,6 +102,18 @@ t.test('a room is made for its call, and made again under the same name', async 
   await t.rejects(gateway.admit(room, entriesOf(bob)), { message: 'the room was not opened' })
 })
 
+t.test('a room that no call has any more is looked at no more', async t => {
+  const { gateway, rooms, looksIn } = openGateway()
+  const other = { ...room, roomId: 4_712 }
+  await gateway.open(room, entriesOf(ann))
+  await gateway.open(other, entriesOf(ann))
+  rooms.clear()
+  gateway.keepOnly(roomId => roomId === other.roomId)
+  t.same(await looksIn(20), [20])
+  gateway.keepOnly(() => false)
+  t.same(await looksIn(60), [])
+})
+
 t.test('a room that is taken over loses those who are not of the call', async t => {
   const { gateway, rooms, peopleIn, strangers } = openGateway()
   rooms.set(name, { metadata: '6', people: new Set([identityOf(ann), identityOf(bob), 'somebody']) })

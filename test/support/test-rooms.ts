@@ -22,6 +22,7 @@ import { TokenBuckets } from '../../src/domain/token-bucket.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
+import type { Admit } from '../../src/schema/call.ts'
 import { CallFactsReader } from '../../src/store/calls/call-facts.ts'
 import type { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
@@ -63,6 +64,8 @@ class TestClock extends FakeWorld {
 export interface RoomsOptions {
   readonly folder?: string
   readonly rates?: boolean
+  /** Of the media gateways; without: there are none. */
+  readonly admit?: Admit
   /** Stands for parts of the rooms' world. */
   readonly roomDeps?: (world: CallRoomDeps) => Partial<CallRoomDeps>
 }
@@ -94,7 +97,7 @@ export class TestRooms {
     this.#folder = folder
     this.clock = new TestClock()
     if (wallMs !== undefined) this.clock.setWallClock(wallMs)
-    const rates = options.rates ?? false
+    const { rates = false, admit } = options
     const { connected, index } = this
     const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
     const around = (database: LmdbStore) => this.#failing(database)
@@ -118,7 +121,7 @@ export class TestRooms {
       index,
       facts: new CallFactsReader({ ...world, contacts, index }),
       presence: { isConnected },
-      keptReply: (kind, reply) => keptCallReply(kind, reply, { idsAs: world.idsAs }),
+      keptReply: (kind, reply) => keptCallReply(kind, reply, { idsAs: world.idsAs, admit }),
       ...(rates && {
         rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)),
         keyRates: new TokenBuckets(USUAL_RATES['call-keys'], 1_000),
@@ -131,7 +134,7 @@ export class TestRooms {
     this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))
     const api = {
       ...world,
-      calls,
+      ...{ calls, admit },
       callIndex: index,
       history: this.history,
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>

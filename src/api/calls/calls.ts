@@ -3,10 +3,18 @@
  * put to the call's room, which decides; here it is read and the answer written.
  */
 
+import { isOver } from '../../domain/calls/call.ts'
 import type { CallCommand, CallReply, CallRequest } from '../../domain/calls/call-command.ts'
+import { mediaOf } from '../../domain/calls/call-view.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
-import { AcceptedReply, CallRecordReply, RequestRejoinReply, recordBody } from '../../schema/call.ts'
+import {
+  AcceptedReply,
+  CallRecordReply,
+  mediaBody,
+  RequestRejoinReply,
+  recordBody,
+} from '../../schema/call.ts'
 import {
   AcceptRejoinRequest,
   DeclineRequest,
@@ -31,7 +39,10 @@ import {
   type Reply,
 } from '../table/operation.ts'
 
-type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'randomBytes' | 'requestRates'>
+type Deps = Pick<
+  ApiDeps,
+  'admit' | 'askRoom' | 'calls' | 'database' | 'idsAs' | 'randomBytes' | 'requestRates'
+>
 
 /** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
 export function keptCallReply(
@@ -41,6 +52,22 @@ export function keptCallReply(
 ): string {
   const { status, body } = replyTo(kind, reply, admit)
   return JSON.stringify(body === undefined ? { status } : { status, body: formatJson(body, idsAs) })
+}
+
+/** The record's text with the room and its tokens as they are now: the call may have gone to another gateway since. */
+function withPresentRoom(
+  { admit, calls, database, idsAs }: Pick<Deps, 'admit' | 'calls' | 'database' | 'idsAs'>,
+  { userId, deviceId }: Requester,
+  kept: string,
+): string {
+  const callId = parseUint64(/^\{"callId":"?(\d+)/.exec(kept)?.[1] ?? '') as CallId | undefined
+  const call = callId === undefined ? undefined : database.view(view => calls.read(view, callId))
+  // Without a gateway it is as it was, or `media_ready` follows.
+  if (call?.gateway === undefined || isOver(call) || deviceId === undefined) return kept
+  const media = formatJson(mediaBody(mediaOf(call, { userId, deviceId }), admit), idsAs)
+  return kept
+    .replace(/"roomId":\d+/, `"roomId":${call.roomId}`)
+    .replace(/"media":\{[^{}]*\}/, () => `"media":${media}`)
 }
 
 /** The id of a path. Throws `CALL_NOT_FOUND` for any other text. */
@@ -83,6 +110,7 @@ const startCall = operationWithBody(StartCallRequest, {
   isCommittedElsewhere: true,
   bodyBytesMax: KEYS_BODY_BYTES_MAX,
   rates: STARTS,
+  repeat: withPresentRoom,
   handle: (deps: Deps, { requester, body, idempotent }) => {
     const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
     const callId = (body.callId ?? newId(deps.randomBytes)) as CallId
@@ -112,6 +140,7 @@ const inviteToCall = operationWithBody(InviteRequest, {
   isCommittedElsewhere: true,
   bodyBytesMax: KEYS_BODY_BYTES_MAX,
   rates: [{ name: 'call-invite', by: 'user' }],
+  repeat: withPresentRoom,
   handle: (deps: Deps, { requester, body, params, idempotent }) => {
     const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
     const callId = readCallId(params[0])

@@ -110,7 +110,8 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   },
   participant_invited: { ...CALL, participant: { ...BOB_RINGS, state: 'invited' } },
   participant_ringing: { ...CALL, participant: BOB_RINGS },
-  participant_joined: { ...CALL, participant: BOB_IN_CALL },
+  // As with LiveKit; the other events are those of a call by Janus.
+  participant_joined: { ...CALL, participant: { ...BOB_IN_CALL, identity: 'q3Zt0vJm8sXKc1YwPbL5eR' } },
   participant_left: { ...CALL, participant: { ...BOB_IN_CALL, state: 'left', leftAt: AT } },
   participant_declined: { ...CALL, participant: { ...BOB_RINGS, state: 'declined' } },
   participant_unreachable: { ...CALL, userId: BOB.userId },

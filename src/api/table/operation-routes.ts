@@ -189,7 +189,7 @@ class OperationRunner<Given extends Deps> extends RequestSteps {
     if (kept === undefined) this.count(request, requester, this.#isPrefixKnown(request))
     const body = this.#readBody(request)
     const unknownFields = this.#deps.isDevelopment ? this.#unknownFields(body) : ''
-    if (kept !== undefined) return this.answer(kept, unknownFields)
+    if (kept !== undefined) return this.answer(this.#repeated(kept, requester), unknownFields)
     const checked = {
       requester,
       body,
@@ -202,8 +202,15 @@ class OperationRunner<Given extends Deps> extends RequestSteps {
       ? this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checkedRequest))
       : handle(this.#deps, checkedRequest)
     return reply instanceof Promise
-      ? reply.then(late => this.answer(late, unknownFields))
+      ? reply.then(late => this.answer(this.#repeated(late, requester), unknownFields))
       : this.answer(reply, unknownFields)
+  }
+
+  /** A reply that was kept is text. */
+  #repeated(reply: Reply, requester: Requester | undefined): Reply {
+    const { repeat } = this.#operation
+    if (repeat === undefined || requester === undefined || typeof reply.body !== 'string') return reply
+    return { ...reply, body: repeat(this.#deps, requester, reply.body) }
   }
 
   #isPrefixKnown(request: HttpRequest): ((prefix: CountedNetwork) => boolean) | undefined {

@@ -145,6 +145,9 @@ type Handle<Deps, Body, Query, A extends Access> = (
   request: OperationRequest<Body, Query, A>,
 ) => Reply | Promise<Reply>
 
+/** The text of a reply that is repeated, from the kept one: what it says of the present may have changed. */
+type Repeat<Deps> = (deps: Deps, requester: Requester, kept: string) => string
+
 type HandleRead<Deps, Body, Query, A extends Access> = (
   deps: Deps,
   request: ReadRequest<Body, Query, A>,
@@ -176,6 +179,8 @@ export interface OperationForm extends OperationRules<Access> {
 
 /** An operation as the table holds it. A process that has no `Deps` can't have it answered. */
 export interface Operation<in Deps> extends OperationForm {
+  /** Left out: a repeated request gets the reply as it was. */
+  readonly repeat?: Repeat<Deps>
   readonly isPrefixKnown?: IsPrefixKnown<Deps, unknown>
   readonly handle: Handle<Deps, unknown, unknown, Access>
 }
@@ -215,6 +220,7 @@ export function operationWithBody<Deps, Schema extends TSchema, A extends AppAcc
   }: WriteRules<Deps, Static<Schema>, A> & {
     readonly isBodyOptional?: boolean
     readonly isPrefixKnown?: IsPrefixKnown<Deps, Static<Schema>>
+    readonly repeat?: Repeat<Deps>
   },
 ): Operation<Deps> {
   return {

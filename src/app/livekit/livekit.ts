@@ -155,8 +155,9 @@ class CallKeyProvider extends BaseKeyProvider {
 }
 
 /**
- * Has the worker seal and open all frames, also of tracks that the gateway says are not encrypted: they would be sent and played in
- * the clear. And a key that is there already is not derived once more for each track that comes: each takes 100,000 rounds.
+ * Has the worker seal and open all frames, whatever the gateway says: LiveKit's own has frames pass in the clear where a track is
+ * said not to be encrypted, and where one ends whose name, which the gateway chooses, is that of a track sent from here. And a key
+ * that is there already is not derived once more for each track that comes: each takes 100,000 rounds.
  */
 function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
   const post = worker.postMessage.bind(worker) as (
@@ -164,6 +165,7 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
     more?: Transferable[] | StructuredSerializeOptions,
   ) => void
   const posted = new Map<string, CryptoKey | undefined>()
+  const received = new ReceivedTracks()
   worker.postMessage = (message: WorkerMessage, more?: Transferable[] | StructuredSerializeOptions) => {
     const { kind, data } = message
     if (kind === 'enable') data.enabled = true
@@ -174,7 +176,47 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
       posted.set(place, key)
       data.updateCurrentKeyIndex = keyProvider.isCurrent(participantIdentity, keyIndex)
     }
-    post(message, more)
+    // Else the worker lets pass what comes on it.
+    if (kind === 'removeTransform') return received.end(data)
+    if (kind === 'decode' && data.isReuse !== true) received.begin(data)
+    else if ((kind === 'decode' || kind === 'updateCodec') && !received.goOn(data)) return
+    if (kind !== 'decode') return post(message, more)
+    const { participantIdentity, trackId, codec, hasPacketTrailer } = data
+    post({ kind: 'enable', data: { enabled: true, participantIdentity } })
+    // The worker has the streams of one that is used again, and no stream can be given twice.
+    if (data.isReuse !== true) return post(message, more)
+    post({ kind: 'updateCodec', data: { participantIdentity, trackId, codec, hasPacketTrailer } })
+  }
+}
+
+/** Gives each receiver's track a name of its own in the worker, where those of one name share a participant's keys. */
+class ReceivedTracks {
+  /** By the gateway's name for them, the latest. */
+  readonly #tracks = new Map<string, { readonly name: string; identity: string; hasEnded: boolean }>()
+  #count = 0
+
+  begin(data: WorkerMessage['data']): void {
+    const { trackId = '', participantIdentity: identity = '' } = data
+    data.trackId = `received ${++this.#count}`
+    this.#tracks.set(trackId, { name: data.trackId, identity, hasEnded: false })
+  }
+
+  /** False for the track of another participant, which is heard as theirs still. */
+  goOn(data: WorkerMessage['data']): boolean {
+    const track = this.#tracks.get(data.trackId ?? '')
+    // One that is sent from here.
+    if (track === undefined) return data.isReuse !== true
+    const { participantIdentity = '' } = data
+    if (!track.hasEnded && track.identity !== participantIdentity) return false
+    data.trackId = track.name
+    track.identity = participantIdentity
+    track.hasEnded = false
+    return true
+  }
+
+  end({ trackId = '', participantIdentity = '' }: WorkerMessage['data']): void {
+    const track = this.#tracks.get(trackId)
+    if (track?.identity === participantIdentity) track.hasEnded = true
   }
 }
 
@@ -182,9 +224,13 @@ function watchWorker(worker: Worker, keyProvider: CallKeyProvider): void {
 interface WorkerMessage {
   readonly kind: string
   readonly data: {
-    readonly participantIdentity?: string
+    readonly participantIdentity?: string | undefined
     readonly keyIndex?: number
     readonly key?: CryptoKey
+    readonly isReuse?: boolean
+    readonly codec?: string | undefined
+    readonly hasPacketTrailer?: boolean | undefined
+    trackId?: string | undefined
     enabled?: boolean
     updateCurrentKeyIndex?: boolean
   }

@@ -93,7 +93,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     return this.#gateway.state
   }
 
-  /** Whose key frames are sealed with. */
+  /** Epoch of the key that seals frames now. */
   get epoch(): number | undefined {
     return this.#gateway.epoch
   }

@@ -87,7 +87,7 @@ function clearRangeOf(format: FrameFormat, frame: Uint8Array): readonly [from: n
     case 'opus':
       return [0, 0]
     case 'vp8':
-      // The frame tag of RFC 6386, section 9.1; the start code and size of a key frame, whose first bit is 0.
+      // The frame tag of RFC 6386, section 9.1; the start code and size of a key frame: its first bit is 0.
       return [0, ((frame[0] ?? 1) & 1) === 0 ? 10 : 3]
     case 'h264':
       // Parameter sets and start codes before the slice may be written anew on the way.

@@ -2,7 +2,6 @@
 
 import {
   type Call,
-  type CallDeviceRef,
   entryOf,
   isOver,
   isSameDevice,
@@ -39,11 +38,15 @@ export function withAdmitted(
   return { kind: 'changed', call: next, told }
 }
 
-/** A feed is one device's: an earlier device's claim to it ends. */
-export function withFeeds(call: Call, device: CallDeviceRef, feedIds: readonly number[]): CallChange {
+/** A feed is one device's: an earlier device's claim to it ends. A gateway that had the room before has no word in it. */
+export function withFeeds(
+  call: Call,
+  { gateway, device, feedIds }: Extract<CallOccurrence, { kind: 'media-feeds' }>,
+): CallChange {
   const known = joinedOn(call, device)?.attendance?.feedIds ?? []
   const isKnown = known.length === feedIds.length && feedIds.every((feed, at) => feed === known[at])
-  if (isOver(call) || joinedOn(call, device) === undefined || isKnown) return { kind: 'changed', call }
+  const isOfCall = call.gateway === gateway && joinedOn(call, device) !== undefined
+  if (isOver(call) || !isOfCall || isKnown) return { kind: 'changed', call }
   const next = joinedDevices(call).reduce((before, other) => {
     const isIt = isSameDevice(other, device)
     const { feedIds: others = [], ...attendance } = joinedOn(before, other)!.attendance!

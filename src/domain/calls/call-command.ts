@@ -131,6 +131,7 @@ export type CallOccurrence =
   | {
       readonly kind: 'media-feeds'
       readonly nowMs: number
+      readonly gateway: string
       readonly device: CallDeviceRef
       readonly feedIds: readonly number[]
     }

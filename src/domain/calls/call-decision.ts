@@ -129,7 +129,7 @@ function outcomeOfOccurrence(call: Call, command: Occurrence): CallChange {
     case 'media-admitted':
       return withAdmitted(call, command)
     case 'media-feeds':
-      return withFeeds(call, command.device, command.feedIds)
+      return withFeeds(call, command)
     case 'media-lost':
       return withoutRoom(call)
   }

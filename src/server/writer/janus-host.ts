@@ -69,7 +69,9 @@ export class JanusHost implements GatewayHost {
 
   readonly sweep = (): Promise<void> => this.#sweep.run()
 
-  readonly present = (): readonly CallDeviceRef[] => this.#events.present()
+  /** A call that went to another gateway may still have devices here. */
+  readonly present = (): readonly CallDeviceRef[] =>
+    this.#events.present(roomId => this.#watch.calls.callInRoom(roomId) !== undefined)
 
   /** Events that this gateway has sent, parsed. */
   readonly takeEvents = (events: unknown): void => this.#events.take(events)

@@ -34,6 +34,7 @@ export class LiveKitHost implements GatewayHost {
     this.gateway = new LiveKitGateway(this.#api, new LiveKitTokens(settings), monotonicMs, onOutsider)
     this.#sweep = new RoomSweep({
       ...{ watch, gateway: this.gateway, monotonicMs },
+      alsoPutRight: async () => this.gateway.keepOnly(roomId => watch.calls.callInRoom(roomId) !== undefined),
       onStranger: () => metrics.mediaStrangers.inc({ gateway }),
       onFailed: error => this.#warn('media-sweep-failed', error),
     })

@@ -23,7 +23,6 @@ import type { GatewayFigures } from '../../operations/figures.ts'
 import type { Ref } from '../../runtime/actor.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { CallIndex } from '../../store/calls/call-index.ts'
-import { forEver } from '../process/for-ever.ts'
 import type { Process } from '../process/process.ts'
 import { JanusHost, type MediaContext, warnUnlessAway } from './janus-host.ts'
 import { LIVEKIT, LiveKitHost } from './livekit-host.ts'
@@ -85,9 +84,9 @@ export class Media {
     onSeen: (userId: UserId, deviceId: DeviceId) => void,
   ): Promise<void> {
     await this.#listen()
-    const sweep = () => this.#pool.sweep()
-    sweep().catch(context.onFault)
-    forEver(context, SWEEP_MS, sweep)
+    const sweep = () => void this.#pool.sweep().catch(context.onFault)
+    sweep()
+    context.world.every(SWEEP_MS, sweep)
     context.world.every(TICK_MS, () => this.#pool.tick())
     context.world.every(SEEN_MS, () => {
       for (const { host } of this.#pool.members)
@@ -186,7 +185,7 @@ export class Media {
     const callId = index.callInRoom(roomId)
     if (callId === undefined || index.gatewayOf(callId) !== gateway) return
     const room = system.ref<CallRoomMessage>('call-room', String(callId))
-    room.tellControl({ kind: 'media-feeds', roomId, device, feedIds })
+    room.tellControl({ kind: 'media-feeds', roomId, gateway, device, feedIds })
   }
 }
 

@@ -1,6 +1,8 @@
 /** Calls as clients see them over HTTP (contract 4). */
 
 import t from 'tap'
+import type { CallId } from '../../../src/domain/ids.ts'
+import type { Admit } from '../../../src/schema/call.ts'
 import { newSession, type TestAnswer, type TestRequest } from '../../support/application.ts'
 import { membersOf } from '../../support/key-members.ts'
 import {
@@ -465,6 +467,29 @@ t.test('a start that is repeated under its key is the same call', async t => {
   t.equal((await start()).text, first.text, 'also when the call is over')
   t.same(shortOf(await start({ isVideo: true })), [422, 'IDEMPOTENCY_KEY_REUSED'])
   t.not((await start({}, 'k2')).body.callId, first.body.callId)
+})
+
+t.test('a start that is repeated has the room and tokens of the gateway that the call has now', async t => {
+  const admissionOf: Admit['admissionOf'] = ({ gateway, roomId }) => ({
+    url: `wss://${gateway}`,
+    roomToken: `into ${roomId}`,
+    pluginToken: 'any',
+  })
+  const rooms = openRooms(t, { admit: { kind: 'janus', admissionOf } })
+  const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
+  const start = () => post(rooms, 'start', ann.phone, startBody([bob]), { 'idempotency-key': 'k' })
+  const first = await start()
+  t.same(first.body.media, { kind: 'janus', state: 'pending' })
+  const { roomId } = first.body
+  const room = rooms.room(BigInt(first.body.callId) as CallId)
+  const { userId } = ann
+  const devices = [{ userId, deviceId: ann.phone.deviceId }]
+  for (const gateway of ['one', 'two']) {
+    room.tellControl({ kind: 'media-admitted', gateway, roomId, devices })
+    await rooms.rest()
+    const media = { kind: 'janus', state: 'ready', url: `wss://${gateway}`, roomToken: `into ${roomId}` }
+    t.same((await start()).body, { ...first.body, media: { ...media, pluginToken: 'any' } })
+  }
 })
 
 t.test('a start that failed is tried again under its key, and is known after a restart', async t => {

@@ -471,7 +471,9 @@ t.test('calls', async () => {
   const devices = [{ userId: ann.userId, deviceId: ann.deviceId }]
   const { roomId } = await ask('getCall', { token: ann.token, params: [callId] })
   await changesOf(() => room.tellControl({ kind: 'media-admitted', gateway: 'janus', roomId, devices }))
-  await changesOf(() => room.tellControl({ kind: 'media-feeds', roomId, device: devices[0]!, feedIds: [77] }))
+  await changesOf(() =>
+    room.tellControl({ kind: 'media-feeds', gateway: 'janus', roomId, device: devices[0]!, feedIds: [77] }),
+  )
   await changesOf(() => room.tellControl({ kind: 'media-lost' }))
   world.tick(70_000)
   await changesOf(() => system.ref('call-room', callId).tell({ kind: 'deadline' }))

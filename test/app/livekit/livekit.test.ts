@@ -281,10 +281,10 @@ t.test('the worker gets each key once, and seals and opens tracks that the gatew
     ],
   )
   post('enable', { enabled: false, participantIdentity: 'bob' })
-  post('removeTransform', { participantIdentity: 'bob', trackId: '1' })
+  post('updateCodec', { participantIdentity: 'ann', trackId: '1', codec: 'vp8' })
   t.same(posted, [
     { kind: 'enable', data: { enabled: true, participantIdentity: 'bob' } },
-    { kind: 'removeTransform', data: { participantIdentity: 'bob', trackId: '1' } },
+    { kind: 'updateCodec', data: { participantIdentity: 'ann', trackId: '1', codec: 'vp8' } },
   ])
   call.change({ state: 'ended' })
   t.ok(isTerminated())

@@ -97,6 +97,7 @@ t.test('a page that may have no worker gets no media', async t => {
   }
   t.throws(() => new GatewayMedia({ callId: '7', newWorker }), {
     code: 'MEDIA_UNSUPPORTED',
+    message: /Content-Security-Policy by worker-src blob:, .* newWorker/,
     cause: { message: 'SecurityError' },
   })
 })

@@ -69,6 +69,11 @@ t.test(
     t.match(effects, [{ userId: ANN.userId, notice: { kind: 'media_ready', roomId: 4711, gateway: 'two' } }])
     t.match(mediaOf(driver.call, ANN), { isReady: true, entry: { gateway: 'two' } })
     t.same(mediaOf(driver.call, BOB), PENDING, 'not let in there yet')
+    const ofFeed = { kind: 'media-feeds', device: ANN, feedIds: [7] } as const
+    driver.run({ ...ofFeed, gateway: 'janus' })
+    t.equal(feedsOf(driver)['1'], undefined, 'the one before says nothing of the room')
+    driver.run({ ...ofFeed, gateway: 'two' })
+    t.same(feedsOf(driver)['1'], [7])
     driver.run({ kind: 'media-lost' })
     t.equal(driver.call.gateway, undefined)
   },
@@ -83,8 +88,9 @@ function feedsOf(driver: CallDriver): Record<string, readonly number[] | undefin
 t.test('feeds of a device that is in the call are in the record and told, each change once', async t => {
   const driver = begun()
   driver.join(2)
+  admitted(driver)
   const fed = (device: typeof ANN, ...feedIds: readonly number[]) =>
-    inWords(driver.run({ kind: 'media-feeds', device, feedIds }).effects)
+    inWords(driver.run({ kind: 'media-feeds', gateway: 'janus', device, feedIds }).effects)
   t.same(fed(BOB, 7), ['topic media_changed 2'])
   t.same(fed(BOB, 7), [])
   t.same(fed(deviceOf(2, 2), 8), [], 'another device of theirs')
@@ -106,7 +112,7 @@ t.test('feeds go with the room and with who leaves', async t => {
     [BOB, 8],
     [deviceOf(3), 9],
   ] as const)
-    driver.run({ kind: 'media-feeds', device, feedIds: [feed] })
+    driver.run({ kind: 'media-feeds', gateway: 'janus', device, feedIds: [feed] })
   driver.run({ kind: 'leave', by: BOB })
   t.same(feedsOf(driver), { 1: [7], 2: undefined, 3: [9] })
   t.same(inWords(driver.run({ kind: 'media-lost' }).effects), [
@@ -156,7 +162,7 @@ t.test('after a removal the call has another room, which lets in those who are l
   const driver = entered()
   const everybody = [ANN, BOB, deviceOf(3)]
   admitted(driver, everybody)
-  driver.run({ kind: 'media-feeds', device: BOB, feedIds: [7] })
+  driver.run({ kind: 'media-feeds', gateway: 'janus', device: BOB, feedIds: [7] })
   t.ok(removed(driver, 3).includes('topic media_changed 2'))
   t.equal(driver.call.roomId, 99)
   t.same(mediaOf(driver.call, BOB), PENDING)

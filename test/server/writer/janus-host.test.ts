@@ -5,8 +5,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import type { CallId } from '../../../src/domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { GatewayHealth } from '../../../src/media/gateway-health.ts'
+import { attachedEvent, joinedEvent } from '../../../src/media/janus-events.ts'
+import { RoomTokens } from '../../../src/media/room-tokens.ts'
 import { createLogger } from '../../../src/operations/log.ts'
 import { Metrics } from '../../../src/operations/metrics.ts'
 import { JanusHost } from '../../../src/server/writer/janus-host.ts'
@@ -75,6 +77,7 @@ t.test('an answer of something else in its place counts as none', async t => {
   t.same(turns, ['malformed', 'back', 'network'])
   const text = await metrics.text()
   t.match(text, 'callsign_media_requests_total{gateway="one",outcome="ok"} 2')
+  metrics.mediaRequests.inc({ gateway: 'one', outcome: 'refused' })
   metrics.forgetGateway('one')
   t.notMatch(await metrics.text(), 'gateway="one"')
 })
@@ -90,6 +93,18 @@ t.test('one that refuses the list of its rooms takes no call until it gives it',
   await host.sweep()
   t.ok(health.isUp)
   t.same([turns, missing], [['refused', 'back'], [7n]])
+})
+
+t.test('devices are present in rooms of its own calls alone', async t => {
+  const { host } = await open(t)
+  const tokens = new RoomTokens({ tokenSecret: 'c', clientUrl: 'ws://127.0.0.1' })
+  const device = { userId: 42n as UserId, deviceId: 1n as DeviceId }
+  const { pluginToken } = tokens.admit({ roomId: 7, device })
+  const ids = { session_id: 5, handle_id: 6 }
+  host.takeEvents([attachedEvent(ids, pluginToken), joinedEvent(ids, 8, 77)])
+  t.same(host.present(), [], 'of a call that is elsewhere')
+  host.takeEvents(joinedEvent(ids, 7, 77))
+  t.same(host.present(), [device])
 })
 
 t.test('that it began anew is news of its own calls', async t => {
