@@ -300,8 +300,8 @@ function unanswered(): CallsignError {
   return new CallsignError('MEDIA_UNANSWERED', 'The media gateway did not answer.')
 }
 
-/** Octets: one packet, and more than a line may let through at once. */
-const LONG = [1_000, 4_000]
+/** Octets. A token bucket lets the first through at once, so that the second one tells. */
+const LONG = [1_000, 2_000, 4_000]
 const NARROW_KBITS = 200
 const ANSWER_MS = 10_000
 const KEEPALIVE_MS = 30_000

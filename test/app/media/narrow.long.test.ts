@@ -86,6 +86,8 @@ t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all
     line.narrow(kbits)
     await cat.until(bent)
     const bending = since(before, await look())
+    // It may go down by another rung.
+    await listen(3)
     const { before: adapted, after } = await listen(12)
     const [steady, whole] = [since(adapted, after), since(before, after)]
     const percent = (share: number) => `${(100 * share).toFixed(2)} %`
