@@ -108,4 +108,4 @@ function seen({ callId, isVideo, state, roomId, media, participants, keys, sendi
 }
 
 const NO_CHROMIUM = '--media needs a Chromium: apt install chromium, or name one by CALLSIGN_CHROMIUM=PATH'
-const NO_GATEWAY = '--media needs a server with a media gateway: apt install janus, and start it again'
+const NO_GATEWAY = '--media needs a server with Janus as its media gateway: apt install janus, and start it again'

@@ -1,6 +1,6 @@
 /**
  * A client of LiveKit's RoomService (Twirp, JSON over HTTP). It sends the same requests as LiveKit's server SDK, which sets no
- * limit on the size of an answer. Only members whose names have no underscore are read: LiveKit may write the others in two ways.
+ * limit on the size of an answer. Only members whose names have no underscore are read: LiveKit may write such names in two ways.
  */
 
 import { GatewayError, type GatewayFailure } from './gateway.ts'
