@@ -1,6 +1,6 @@
 /**
- * Whether a media gateway is there, from the answers to all that it is asked. One that is away for ten seconds is lost: its
- * calls go to another. It may flap, so that it gets no calls before it has answered for half a minute.
+ * Whether a media gateway is there, from the answers to all that it is asked. One that is away for ten seconds, or has refused the
+ * server's secrets twice, is lost: its calls go to another. It may flap, so that it gets no calls before it has answered for half a minute.
  */
 
 export class GatewayHealth {
@@ -11,7 +11,8 @@ export class GatewayHealth {
   #answeredAtMs = Number.NEGATIVE_INFINITY
   /** The first of its answers without a failure between them. */
   #answersSinceMs: number | undefined
-  #isRefusing = false
+  /** In a row. */
+  #refusals = 0
   #isOnProbation: boolean
 
   /** `isOnProbation`: it is new in a list that was in use, so that another process may not know it yet. */
@@ -47,17 +48,19 @@ export class GatewayHealth {
   /** Whether it takes what the server knows it by: one that does not can be given no call. */
   tookSecrets(areTaken: boolean): void {
     const wasUp = this.isUp
-    this.#isRefusing = !areTaken
+    this.#refusals = areTaken ? 0 : this.#refusals + 1
     this.#turnedFrom(wasUp, 'refused')
   }
 
   /** Whether it answered last and takes the server's secrets; true before the first word. */
   get isUp(): boolean {
-    return this.#awaySinceMs === undefined && !this.#isRefusing
+    return this.#awaySinceMs === undefined && this.#refusals === 0
   }
 
   /** Its calls are to go to another. */
   get isLost(): boolean {
+    // It has begun anew with other secrets, and has no room of ours.
+    if (this.#refusals >= LOST_REFUSALS) return true
     return this.#awaySinceMs !== undefined && this.#monotonicMs() - this.#awaySinceMs >= LOST_MS
   }
 
@@ -80,4 +83,6 @@ export const LOOK_MS = 2_000
 /** A look that begins just after the gateway went away has failed by then. */
 const NOTICED_MS = 4_000
 const LOST_MS = 10_000
+/** One look each minute asks for what needs the secrets. */
+const LOST_REFUSALS = 2
 const PROBATION_MS = 30_000

@@ -89,9 +89,12 @@ t.test('one that refuses the list of its rooms takes no call until it gives it',
   await host.look()
   t.notOk(health.isUp)
   t.notOk(health.isLost)
+  await host.sweep()
+  t.ok(health.isLost, 'its calls have no room there')
   answers(() => ({ list: [] }))
   await host.sweep()
   t.ok(health.isUp)
+  t.notOk(health.isLost)
   t.same([turns, missing], [['refused', 'back'], [7n]])
 })
 
