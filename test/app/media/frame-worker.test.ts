@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { GatewayMedia, type GatewayMediaOptions } from '../../../src/app/media/media.ts'
-import { withConstantBitrate } from '../../../src/app/media/publisher.ts'
+import { withSoundCoding } from '../../../src/app/media/publisher.ts'
 
 type Kind = 'error' | 'messageerror' | 'message'
 
@@ -102,15 +102,22 @@ t.test('a page that may have no worker gets no media', async t => {
   })
 })
 
-t.test('the answer of the gateway asks for packets of one size', async t => {
+t.test('the answer of the gateway asks for long packets, and of one size', async t => {
   const sdp = (...lines: readonly string[]) =>
     ['m=audio 9 UDP/TLS/RTP/SAVPF 111', ...lines, 'm=video 9 UDP/TLS/RTP/SAVPF 96', ''].join('\r\n')
   const rtpmap = 'a=rtpmap:111 opus/48000/2'
-  const asked = (...lines: readonly string[]) => withConstantBitrate(sdp(...lines))
-  t.equal(asked(rtpmap), sdp(rtpmap, 'a=fmtp:111 cbr=1'))
+  const long = 'a=ptime:40'
+  const asked = (...lines: readonly string[]) => withSoundCoding(sdp(...lines), true)
+  t.equal(asked(rtpmap), sdp(rtpmap, 'a=fmtp:111 cbr=1', long))
   t.equal(
     asked(rtpmap, 'a=fmtp:111 useinbandfec=1;usedtx=1'),
-    sdp(rtpmap, 'a=fmtp:111 useinbandfec=1;usedtx=0;cbr=1'),
+    sdp(rtpmap, long, 'a=fmtp:111 useinbandfec=1;usedtx=0;cbr=1'),
   )
   t.equal(asked('a=rtpmap:0 PCMU/8000'), sdp('a=rtpmap:0 PCMU/8000'))
+  const format = 'a=fmtp:111 usedtx=1'
+  t.equal(
+    withSoundCoding(sdp(rtpmap, format), false),
+    sdp(rtpmap, long, format),
+    'the app may have it otherwise',
+  )
 })

@@ -37,7 +37,7 @@ async function runTests(): Promise<void> {
     const ann = await joined(t, room, '1')
     // The first ones leave while the encoder is set up.
     await sizesOf(ann, 20)
-    t.equal((await sizesOf(ann, 200)).size, 1)
+    t.equal((await sizesOf(ann, 100)).size, 1)
     await ann.evaluate('media.mute(true)')
     const sealed = 'media.statistics().then(({ own }) => own.sealed)'
     await ann.evaluate('media.send("camera", undefined)')
@@ -53,7 +53,7 @@ async function runTests(): Promise<void> {
 
     const cat = await joined(t, room, '3', { constantBitrate: false })
     await cat.evaluate(`soundSizes()`)
-    t.ok((await sizesOf(cat, 200)).size > 10, 'the app may have it otherwise')
+    t.ok((await sizesOf(cat, 100)).size > 10, 'the app may have it otherwise')
   })
 
   await t.test('who speaks is heard, and who gets through badly is known', async t => {
