@@ -7,7 +7,7 @@ import { LinkMeter } from '../../../src/app/media/link-samples.ts'
 import { WayDelay } from '../../../src/app/media/way-delay.ts'
 import { checkProperty } from '../../support/property.ts'
 
-const VOICE_KBITS = 62
+const VOICE_KBITS = 47
 const QUEUE_MS = 300
 const STEP_MS = 50
 const LOOK_MS = 250
@@ -94,7 +94,7 @@ class Call {
     const before = this.adaptation.rung
     const lost = this.#lost / this.#offered
     // As packets of sound, and of a kilobyte of picture.
-    const packets = 12 + ((this.#pictureKbits() / 8) * LOOK_MS) / 1_000
+    const packets = 6 + ((this.#pictureKbits() / 8) * LOOK_MS) / 1_000
     this.adaptation.take({
       atMs: this.#atMs,
       pictures: this.#pictures,
@@ -129,7 +129,7 @@ t.test(
       [130, { pictures: 1, isSlow: true }],
       [70, { pictures: 0 }],
     ] as const) {
-      const call = new Call(2)
+      const call = new Call(2, 1.1)
       call.run(5)
       call.run(5, kbits)
       call.look()
@@ -181,11 +181,11 @@ t.test('frames wait behind a queue; a clock that stumbles is no queue for long',
   let atMs = 0
   /** Frames of so many seconds, whose way takes so long. */
   const pass = (seconds: number, wayMs: (at: number) => number, clockMs = 0) => {
-    for (let at = 0; at < seconds * 50; at++, atMs += 20) delay.note(atMs + clockMs, atMs + wayMs(at))
+    for (let at = 0; at < seconds * 25; at++, atMs += 40) delay.note(atMs + clockMs, atMs + wayMs(at))
   }
   pass(5, at => 1_000 + (at % 7))
   t.ok(delay.ms < 8)
-  pass(1, at => 1_000 + 5 * at)
+  pass(1, at => 1_000 + 10 * at)
   t.ok(delay.ms > 150, `${delay.ms}`)
   pass(0.2, () => 1_000)
   t.ok(delay.ms < 10, 'it is empty again')
@@ -203,7 +203,7 @@ t.test('losses of the sound count, and those of a picture that begins anew do no
     packets,
     lost,
     bytes: 100 * packets,
-    played: 960 * packets,
+    played: 1_920 * packets,
   })
   const look = (sound: object, picture: object, delayMs: number, atMs: number) =>
     meter.take(
