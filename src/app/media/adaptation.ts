@@ -42,6 +42,8 @@ export class Adaptation {
   #pauseMs = 0
   /** Losses that no fewer pictures end: those of the line itself. */
   #ownLoss = 0
+  /** Smoothed: one sample has but a few packets of sound. */
+  #soundKbits = 0
 
   get rung(): Rung {
     return RUNGS[this.#at]!
@@ -56,6 +58,7 @@ export class Adaptation {
   take(sample: LinkSample): boolean {
     const before = [this.#at, this.#shown]
     this.#quietMs ??= sample.atMs
+    this.#soundKbits += (sample.soundKbits - this.#soundKbits) / 4
     // Sound is made up for a moment also where a member falls silent.
     const isShort = sample.lost > 0 || sample.delayMs > DELAY_POOR_MS / 2
     const loss = Math.max(sample.lost, isShort ? sample.concealed : 0)
@@ -83,14 +86,15 @@ export class Adaptation {
   }
 
   #fall(sample: LinkSample, isTrial: boolean): void {
-    const { atMs, kbits, soundKbits } = sample
+    const { atMs, kbits } = sample
+    this.#deferrals = 0
     if (atMs - this.#climbedMs < PROVEN_MS) this.#failures++
     else this.#failures = 0
     this.#climbedMs = Number.NEGATIVE_INFINITY
     this.#quietMs = atMs
     const next = this.#next(1, sample)
     // A trial was of one rung; else what came tells what the line carries.
-    const room = isTrial ? Number.POSITIVE_INFINITY : FILLED * kbits - soundKbits
+    const room = isTrial ? Number.POSITIVE_INFINITY : FILLED * kbits - this.#soundKbits
     let at = next
     while (costOf(at, sample) > room && at < RUNGS.length - 1) at++
     this.#move(at, atMs)
@@ -117,7 +121,7 @@ export class Adaptation {
     this.#asking = undefined
     if (sample === undefined) return false
     const at = this.#next(-1, sample)
-    const isNarrow = lineKbits < Math.min(1.3 * sample.soundKbits + costOf(at, sample), TELLING_KBITS)
+    const isNarrow = lineKbits < Math.min(1.3 * this.#soundKbits + costOf(at, sample), TELLING_KBITS)
     // On a line without any room a trial would hurt the sound. But if the uplink is the narrow one, the measurement is wrong.
     if (isNarrow && this.#deferrals++ < DEFERRALS_MAX * (1 + this.#failures)) {
       this.#quietMs = sample.atMs
