@@ -146,6 +146,41 @@ t.test(
   },
 )
 
+t.test('a line that has become narrower is not tried for what it was before', async t => {
+  for (let seconds = 5; seconds < 60; seconds++) {
+    const call = new Call(2, 1.1)
+    call.run(5)
+    call.run(seconds, 130)
+    call.run(5, 70)
+    call.look()
+    call.run(15, 70)
+    t.equal(call.changes, 0, `after ${seconds} s`)
+  }
+})
+
+t.test('a sample that happens to have little of the voice makes no room on a line', async t => {
+  for (const first of [0, 1]) {
+    const adaptation = new Adaptation()
+    let asked = 0
+    for (let at = 0; asked < 4; at++) {
+      const isFull = at > 8 && at < 24
+      adaptation.take({
+        atMs: at * LOOK_MS,
+        pictures: 2,
+        hasSmall: true,
+        kbits: 60,
+        soundKbits: VOICE_KBITS + ((at + first) % 2 === 0 ? 30 : -30),
+        lost: isFull ? 0.3 : 0,
+        concealed: 0,
+        delayMs: isFull ? QUEUE_MS : 0,
+      })
+      if (!adaptation.isAsking) continue
+      asked++
+      t.notOk(adaptation.answer(85), `asked ${asked} times`)
+    }
+  }
+})
+
 t.test('a line of its own losses carries all', async t => {
   const call = new Call(2)
   call.ownLoss = 0.05

@@ -116,6 +116,7 @@ t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all
   t.ok(seconds <= 20, `${seconds} s`)
   const { frames } = await look()
   await cat.until(`['1', '2'].every(user => picturesOf(user) > ${JSON.stringify(frames)}[user] + 10)`)
+  t.equal(await cat.evaluate('connections.length'), 2, 'it never joined anew')
   // Lost packets are sent again, and a frame may then come twice.
   t.same(await cat.evaluate(`failures().then(all => all.filter(([, reason]) => reason !== 'replayed'))`), [])
   t.comment(`${Math.round((performance.now() - began) / 1_000)} s in all`)
