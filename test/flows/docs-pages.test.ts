@@ -84,7 +84,7 @@ t.test(
     t.match(texts, [/^v integer Always 1$/, /^type string "participant_joined"$/])
     t.ok(texts.some(text => /^state string "invited" "ringing" "joined"/.test(text)))
     t.ok(texts.includes('joinedAt optional string, date-time'))
-    t.equal(await rows.locator('.depth-1').count(), 12, 'the members of participant')
+    t.equal(await rows.locator('.depth-1').count(), 13, 'the members of participant')
     const problem = page.locator('[id="errors/error"] table').first()
     t.match(await problem.textContent(), /urn:problem/, 'a reference is resolved')
   },
