@@ -48,7 +48,7 @@ t.test('without a gateway, or without a browser, it says so at once', long(), as
   const server = await openServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
   for (const [environment, sentence] of [
-    [{}, /--media needs (a server with a media gateway: apt install janus|a Chromium)/],
+    [{}, /--media needs (a server with Janus as its media gateway: apt install janus|a Chromium)/],
     [{ CALLSIGN_CHROMIUM: '/nowhere' }, /--media needs a Chromium: apt install chromium/],
   ] as const) {
     const args = [

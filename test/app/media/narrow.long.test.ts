@@ -99,7 +99,7 @@ t.test('a call bends: fewer pictures on a narrow line, all of its sound, and all
   }
   await cat.until('isWhole()')
 
-  const small = await narrow(300, `['1', '2'].some(user => widthOf(user) < 400) || paused() > 0`, 0.01)
+  const small = await narrow(300, `['1', '2'].some(user => widthOf(user) < 400) || paused() > 0`, 0.03)
   t.ok(
     small.after.frames['1']! + small.after.frames['2']! >
       small.adapted.frames['1']! + small.adapted.frames['2']!,
