@@ -47,7 +47,12 @@ async function reaches(
 async function endWithoutFront({ process: server, stderr }: RunningServer): Promise<unknown> {
   const ended = once(server, 'close')
   const [, pid] = /"front-started".*"pid":(\d+)/.exec(stderr()) ?? []
-  if (pid !== undefined) process.kill(Number(pid), 'SIGKILL')
+  try {
+    if (pid !== undefined) process.kill(Number(pid), 'SIGKILL')
+  } catch (error) {
+    // Its last stage may be over by now.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
   return server.exitCode === null ? await ended : [server.exitCode, null]
 }
 
