@@ -1,5 +1,6 @@
 /** Several nodes on one PostgreSQL, each the built server in a process of its own that can be killed and stopped. */
 
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -36,6 +37,8 @@ export class TestNode {
   /** The settings that it starts with. */
   readonly environment: Environment
   #server: RunningServer | undefined
+  /** Its last process, which may not be ready yet. */
+  #spawned: ChildProcess | undefined
   /** The log of its earlier processes. */
   #logged = ''
   #isSupervised = false
@@ -63,6 +66,9 @@ export class TestNode {
       dataFolder: this.dataFolder,
       ...more,
       environment: { ...this.environment, ...environment },
+      onSpawned: process => {
+        this.#spawned = process
+      },
     })
     this.#logged = this.log
     this.#server = server
@@ -81,6 +87,8 @@ export class TestNode {
 
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals | undefined> {
     this.release()
+    // The supervisor's next one: without its database it may never be ready, nor end.
+    if (this.#spawned !== this.#server?.process) this.#spawned?.kill('SIGKILL')
     return await this.#server?.end(signal)
   }
 
@@ -139,6 +147,7 @@ export class TestNode {
     if (process.exitCode === null && process.signalCode === null) await once(process, 'close')
     while (this.#isSupervised) {
       await setTimeout(pauseMs)
+      if (!this.#isSupervised) return
       // PostgreSQL may be away, and then it ends before it is ready.
       const started = await this.start().catch(() => undefined)
       if (started !== undefined && this.#isSupervised) return await this.#keep(pauseMs)

@@ -33,11 +33,14 @@ export interface StartOptions extends OpenOptions {
   readonly wrapper?: readonly string[]
   /** The path of another build's program. */
   readonly program?: string
+  /** Gets the process before it is ready. */
+  readonly onSpawned?: (process: ChildProcess) => void
 }
 
 /** Resolves when the server is ready; rejects with its stderr when it ends before. */
 export async function startServer(options: StartOptions): Promise<RunningServer> {
   const { process, stderr } = spawnServer(options)
+  options.onSpawned?.(process)
   const ready = await new Promise<Ready>((resolve, reject) => {
     createInterface({ input: process.stdout! }).once('line', line => resolve(JSON.parse(line)))
     process.once('close', code => reject(new Error(`the server ended with ${code}: ${stderr()}`)))
