@@ -6,19 +6,13 @@ import t, { type Test } from 'tap'
 import { checkMedia } from '../../scripts/doctor/media.ts'
 import { LiveKitTokens } from '../../src/media/livekit-tokens.ts'
 import { readConfig } from '../../src/server/settings/config.ts'
-import { befriend, newCallKey, type Person } from '../support/call-people.ts'
+import { heard, meet, type Phone, start } from '../support/call-phones.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { membersOf } from '../support/key-members.ts'
 import { buildLiveKit, type LiveKit, startLiveKit } from '../support/livekit.ts'
 import { LiveKitClient } from '../support/livekit-client.ts'
 import { until } from '../support/nodes.ts'
-import type { SocketClient } from '../support/socket-client.ts'
-import { deviceOf, WireServer } from '../support/wire-server.ts'
-
-/** A device with a connection that hears of calls. */
-interface Phone extends Person {
-  readonly peer: SocketClient
-}
+import { WireServer } from '../support/wire-server.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
 type Body = any
@@ -31,34 +25,6 @@ function roomsAt({ apiUrl, apiKey, apiSecret }: LiveKit): RoomServiceClient {
 
 async function namesAt(livekit: LiveKit): Promise<string[]> {
   return (await roomsAt(livekit).listRooms()).map(({ name }) => name)
-}
-
-async function meet(server: WireServer, count: number): Promise<Phone[]> {
-  const people = await Promise.all(Array.from({ length: count }, () => server.signIn()))
-  for (const other of people.slice(1)) await befriend(people[0]!, other)
-  return Promise.all(
-    people.map(async person => {
-      const peer = await server.connect('websocket', deviceOf(person))
-      await peer.subscribe('/user/queue/calls', 'calls')
-      return { ...person, peer }
-    }),
-  )
-}
-
-async function start({ app }: Phone, callees: readonly Phone[], more: object = {}) {
-  const names = callees.map(({ userId, deviceId }) => `${userId}_${deviceId}`)
-  return app.send('POST /app/api/call/start', {
-    calleeIds: callees.map(({ userId }) => userId),
-    encryptedAESKeys: Object.fromEntries(names.map(name => [name, newCallKey()])),
-    isVideo: false,
-    ...more,
-  })
-}
-
-/** The next event of this type. */
-async function heard({ peer }: Phone, type: string): Promise<Body> {
-  const frame = await peer.frame(({ body }) => String(body).includes(`"type":"${type}"`))
-  return JSON.parse(String(frame.body))
 }
 
 async function enter(t: Test, { media }: Body): Promise<LiveKitClient> {

@@ -11,22 +11,16 @@ import { JanusEvents, sessionIdsOf } from '../../src/media/janus-events.ts'
 import { JanusGateway } from '../../src/media/janus-gateway.ts'
 import { RoomTokens } from '../../src/media/room-tokens.ts'
 import { readConfig } from '../../src/server/settings/config.ts'
-import { befriend, newCallKey, type Person } from '../support/call-people.ts'
+import { heard, meet, type Phone, start } from '../support/call-phones.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
-import { JanusClient } from '../support/janus-client.ts'
+import { enter, JanusClient } from '../support/janus-client.ts'
 import { membersOf } from '../support/key-members.ts'
 import { until } from '../support/nodes.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import { long } from '../support/size.ts'
-import type { SocketClient } from '../support/socket-client.ts'
-import { deviceOf, WireServer } from '../support/wire-server.ts'
-
-/** A device with a connection that hears of calls. */
-interface Phone extends Person {
-  readonly peer: SocketClient
-}
+import { WireServer } from '../support/wire-server.ts'
 
 interface House {
   readonly janus: Janus
@@ -50,53 +44,11 @@ async function open(t: Test, environment: Readonly<Record<string, string>> = {})
   return { janus, server }
 }
 
-async function meet(server: WireServer, count: number): Promise<Phone[]> {
-  const people = await Promise.all(Array.from({ length: count }, () => server.signIn()))
-  for (const other of people.slice(1)) await befriend(people[0]!, other)
-  return Promise.all(
-    people.map(async person => {
-      const peer = await server.connect('websocket', deviceOf(person))
-      await peer.subscribe('/user/queue/calls', 'calls')
-      return { ...person, peer }
-    }),
-  )
-}
-
-async function start({ app }: Phone, callees: readonly Phone[], more: object = {}) {
-  const names = callees.map(({ userId, deviceId }) => `${userId}_${deviceId}`)
-  return app.send('POST /app/api/call/start', {
-    calleeIds: callees.map(({ userId }) => userId),
-    encryptedAESKeys: Object.fromEntries(names.map(name => [name, newCallKey()])),
-    isVideo: false,
-    ...more,
-  })
-}
-
 async function metaOf(http: string): Promise<Body> {
   return (await fetch(`${http}/app/api/meta`)).json()
 }
 
 const NO_SUCH_SESSION = 458
-
-/** The next event of this type that is meant: calls of before may have sent some late, on a busy machine. */
-async function heard(
-  { peer }: Phone,
-  type: string,
-  isMeant: (event: Body) => boolean = () => true,
-): Promise<Body> {
-  const frame = await peer.frame(({ body }) => {
-    const text = String(body)
-    return text.includes(`"type":"${type}"`) && isMeant(JSON.parse(text))
-  })
-  return JSON.parse(String(frame.body))
-}
-
-async function enter(t: Test, { roomId, media }: Body): Promise<JanusClient> {
-  const client = await JanusClient.open(media)
-  t.teardown(() => client.close())
-  t.match(await client.join(roomId, media.roomToken), { videoroom: 'joined', room: roomId })
-  return client
-}
 
 async function roomsOf({ janus }: Pick<House, 'janus'>): Promise<number[]> {
   const { list } = await janus.videoRoom({ request: 'list', admin_key: janus.secrets.adminKey })

@@ -6,9 +6,10 @@ import t, { type Test } from 'tap'
 import { checkMedia } from '../../scripts/doctor/media.ts'
 import { readConfig } from '../../src/server/settings/config.ts'
 import { befriend, type Person, settingsFor, signInPerson, startCall } from '../support/call-people.ts'
+import { heard, type Phone } from '../support/call-phones.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Janus, skipWithoutJanus, startJanus } from '../support/janus.ts'
-import { JanusClient } from '../support/janus-client.ts'
+import { enter } from '../support/janus-client.ts'
 import { Cluster, eventually, until } from '../support/nodes.ts'
 import { productionEnvironment } from '../support/outside-world.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
@@ -18,11 +19,6 @@ import { deviceOf } from '../support/wire-server.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of any form
 type Body = any
-
-/** A device with a connection that hears of calls. */
-interface Phone extends Person {
-  readonly peer: SocketClient
-}
 
 interface Gateways {
   readonly one: Janus
@@ -61,19 +57,6 @@ async function connect(server: Pick<RunningServer, 'http'>, person: Person): Pro
   const peer = await SocketClient.connect('websocket', server.http, deviceOf(person).token)
   await peer.subscribe('/user/queue/calls', 'calls')
   return { ...person, peer }
-}
-
-/** The next event of this type. */
-async function heard({ peer }: Phone, type: string): Promise<Body> {
-  const frame = await peer.frame(({ body }) => String(body).includes(`"type":"${type}"`))
-  return JSON.parse(String(frame.body))
-}
-
-async function enter(t: Test, { roomId, media }: Body): Promise<JanusClient> {
-  const client = await JanusClient.open(media)
-  t.teardown(() => client.close())
-  t.match(await client.join(roomId, media.roomToken), { videoroom: 'joined', room: roomId })
-  return client
 }
 
 async function roomsOf(janus: Janus): Promise<number[]> {

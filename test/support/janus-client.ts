@@ -1,6 +1,7 @@
 /** A device's half of a conversation with Janus, like that in an app, without media. */
 
 import { once } from 'node:events'
+import type { Test } from 'tap'
 import WebSocket from 'ws'
 
 // biome-ignore lint/suspicious/noExplicitAny: messages of any form
@@ -92,4 +93,12 @@ export class JanusClient {
     for (const resolve of this.#waiting) resolve()
     this.#waiting.clear()
   }
+}
+
+/** Lets a device into its call's room, until the end of the test. */
+export async function enter(t: Test, { roomId, media }: Message): Promise<JanusClient> {
+  const client = await JanusClient.open(media)
+  t.teardown(() => client.close())
+  t.match(await client.join(roomId, media.roomToken), { videoroom: 'joined', room: roomId })
+  return client
 }

@@ -1,15 +1,13 @@
 /** A real media gateway: Debian's Janus on loopback, with the files of `deploy/janus`. */
 
-import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { JANUS_PROGRAM, janusArguments, writeJanusFiles } from '../../src/media/janus-files.ts'
 import { freePort } from './free-port.ts'
-import { skipWithout, spawnBound } from './programs.ts'
+import { GatewayProgram } from './gateway-program.ts'
+import { skipWithout } from './programs.ts'
 
 /** Why a test that needs a gateway is skipped, or false. */
 export const skipWithoutJanus = skipWithout([JANUS_PROGRAM], 'janus')
@@ -60,18 +58,15 @@ interface JanusSecrets {
   readonly eventsPassword: string
 }
 
-export class Janus {
+export class Janus extends GatewayProgram {
   /** Clients connect here, with the subprotocol `janus-protocol`. */
   readonly url: string
   readonly adminUrl: string
   readonly secrets: JanusSecrets
   readonly eventsPort: number
-  readonly #folder: string
-  #child: ChildProcess | undefined
-  #log = ''
 
   constructor(folder: string, ports: { ws: number; admin: number; events: number }, secrets: JanusSecrets) {
-    this.#folder = folder
+    super([JANUS_PROGRAM, ...janusArguments(folder)])
     this.url = `ws://127.0.0.1:${ports.ws}`
     this.adminUrl = `http://127.0.0.1:${ports.admin}/admin`
     this.eventsPort = ports.events
@@ -101,51 +96,9 @@ export class Janus {
     }
   }
 
-  /** All that it has printed. */
-  get log(): string {
-    return this.#log
-  }
-
-  async start(): Promise<void> {
-    const child = spawnBound(JANUS_PROGRAM, janusArguments(this.#folder), {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    this.#child = child
-    child.stdout!.on('data', this.#onText)
-    child.stderr!.on('data', this.#onText)
-    while (!(await this.#answers())) {
-      if (!isRunning(child)) throw new Error(`janus ended with ${child.exitCode}: ${this.#log}`)
-      await sleep(LOOK_AGAIN_MS)
-    }
-  }
-
-  /** Ends it at once, without a farewell; its rooms are gone. */
-  async kill(): Promise<void> {
-    const child = this.#child
-    this.#child = undefined
-    if (child === undefined || !isRunning(child)) return
-    const ended = once(child, 'exit')
-    child.kill('SIGKILL')
-    await ended
-  }
-
-  async restart(): Promise<void> {
-    await this.kill()
-    await this.start()
-  }
-
-  /** It hangs: connections are taken, and nothing is answered. */
-  stop(): void {
-    this.#child?.kill('SIGSTOP')
-  }
-
-  continue(): void {
-    this.#child?.kill('SIGCONT')
-  }
-
   /** How many UDP ports it holds. */
   get udpPorts(): number {
-    const process = `/proc/${this.#child?.pid}`
+    const process = `/proc/${this.pid}`
     const sockets = readdirSync(`${process}/fd`).flatMap(fd => {
       try {
         return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`${process}/fd/${fd}`))?.[1]]
@@ -186,21 +139,9 @@ export class Janus {
     return reply.response as Record<string, unknown>
   }
 
-  readonly #onText = (chunk: Buffer): void => {
-    this.#log += chunk.toString('utf8')
+  protected async answers(): Promise<boolean> {
+    return (await this.admin({ janus: 'ping' })).janus === 'pong'
   }
-
-  async #answers(): Promise<boolean> {
-    try {
-      return (await this.admin({ janus: 'ping' })).janus === 'pong'
-    } catch {
-      return false
-    }
-  }
-}
-
-function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode === null && signalCode === null
 }
 
 function randomText(): string {
@@ -212,4 +153,3 @@ const VIDEO_ROOM = 'janus.plugin.videoroom'
 const RTP_PORTS = 400
 const RTP_PORT_MIN = 10_000
 const RTP_PORT_MAX = 32_000 - RTP_PORTS
-const LOOK_AGAIN_MS = 20

@@ -4,17 +4,15 @@
  * it is not there, building it takes some minutes.
  */
 
-import type { ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
+import { GatewayProgram } from './gateway-program.ts'
 import { findGo, goEnvironment } from './go-program.ts'
-import { runProgram, spawnBound } from './programs.ts'
+import { runProgram } from './programs.ts'
 
 export interface LiveKitBuild {
   /** Why tests that need it must be skipped, or false. */
@@ -61,17 +59,13 @@ export async function startLiveKit(
   return livekit
 }
 
-export class LiveKit {
+export class LiveKit extends GatewayProgram {
   /** Clients connect here. */
   readonly url: string
   /** Requests of the server go here. */
   readonly apiUrl: string
   readonly apiKey = `API${randomBytes(6).toString('hex')}`
   readonly apiSecret = randomBytes(32).toString('hex')
-  readonly #program: string
-  readonly #file: string
-  #child: ChildProcess | undefined
-  #log = ''
 
   /** `makesRooms`: a token for a room is enough to make it. */
   constructor(
@@ -80,8 +74,7 @@ export class LiveKit {
     [port, tcpPort]: readonly [number, number],
     makesRooms: boolean,
   ) {
-    this.#program = program
-    this.#file = file
+    super([program, '--config', file])
     this.url = `ws://127.0.0.1:${port}`
     this.apiUrl = `http://127.0.0.1:${port}`
     const firstPort = randomInt(RTP_PORT_MIN, RTP_PORT_MAX)
@@ -112,65 +105,12 @@ export class LiveKit {
     }
   }
 
-  /** All that it has printed. */
-  get log(): string {
-    return this.#log
+  protected async answers(): Promise<boolean> {
+    return (await fetch(this.apiUrl)).ok
   }
-
-  async start(): Promise<void> {
-    const child = spawnBound(this.#program, ['--config', this.#file], { stdio: ['ignore', 'pipe', 'pipe'] })
-    this.#child = child
-    child.stdout!.on('data', this.#onText)
-    child.stderr!.on('data', this.#onText)
-    while (!(await this.#answers())) {
-      if (!isRunning(child)) throw new Error(`livekit-server ended with ${child.exitCode}: ${this.#log}`)
-      await sleep(LOOK_AGAIN_MS)
-    }
-  }
-
-  /** Ends it at once, without a farewell; its rooms are gone. */
-  async kill(): Promise<void> {
-    const child = this.#child
-    this.#child = undefined
-    if (child === undefined || !isRunning(child)) return
-    const ended = once(child, 'exit')
-    child.kill('SIGKILL')
-    await ended
-  }
-
-  async restart(): Promise<void> {
-    await this.kill()
-    await this.start()
-  }
-
-  /** It hangs: connections are taken, and nothing is answered. */
-  stop(): void {
-    this.#child?.kill('SIGSTOP')
-  }
-
-  continue(): void {
-    this.#child?.kill('SIGCONT')
-  }
-
-  readonly #onText = (chunk: Buffer): void => {
-    this.#log += chunk.toString('utf8')
-  }
-
-  async #answers(): Promise<boolean> {
-    try {
-      return (await fetch(this.apiUrl)).ok
-    } catch {
-      return false
-    }
-  }
-}
-
-function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode === null && signalCode === null
 }
 
 const VERSION = '1.9.12'
 const RTP_PORTS = 400
 const RTP_PORT_MIN = 10_000
 const RTP_PORT_MAX = 32_000 - RTP_PORTS
-const LOOK_AGAIN_MS = 20
