@@ -54,6 +54,7 @@ export async function fillStore(dataFolder: string): Promise<void> {
     const { body } = await startCall(caller, [callee!])
     if (end === 'end') await caller.app.get(200, 'POST /app/api/call/end', { callId: body.callId })
   }
+  await callee!.app.get(204, 'POST /app/api/call/history/seen')
   await removed!.app.get(204, `DELETE /app/api/devices/${removed!.deviceId}`)
   await caller.app.get(204, 'POST /app/api/block', { userId: blocked!.userId })
   const { token } = await callee!.app.get(201, 'POST /app/api/share-token', { label: 'at the fair' })

@@ -167,7 +167,7 @@ export class CallHistoryStore {
     const gone = isMore ? this.#takeOldest(change, userId) : before
     change.put(CALL_HISTORY, key, packMemory(memory, seen))
     // The mark says that all rows before it were looked at.
-    if (!seen && !isNewest) change.remove(HISTORY_MARKS, idsKey(userId))
+    if (!seen && !isNewest) removeMark(change, userId)
     const moreMissed = Number(!seen) - missedIn(gone)
     this.#figures.keep(userId, {
       rows: figures.rows + (gone === undefined ? 1 : 0),
@@ -239,6 +239,11 @@ function removeRow(change: Change, userId: UserId, key: Uint8Array): void {
   if (mark !== undefined && Buffer.compare(mark, placeInKey(key)) === 0)
     change.remove(HISTORY_MARKS, idsKey(userId))
   change.remove(CALL_HISTORY, key)
+}
+
+function removeMark(change: Change, userId: UserId): void {
+  const key = idsKey(userId)
+  if (change.has(HISTORY_MARKS, key)) change.remove(HISTORY_MARKS, key)
 }
 
 /** A call goes with the last row of one of its people: what they delete is gone. */

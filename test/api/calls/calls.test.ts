@@ -575,6 +575,45 @@ t.test('history: each remembers the call as theirs, newest first, a page at a ti
   t.notMatch(JSON.stringify(items), /encrypted|"key/)
 })
 
+t.test('history: a call stands in the list while it goes on for the user, by itself', async t => {
+  let rooms = openRooms(t, { folder: t.testdir() })
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const before = await started(rooms, ann.phone, [bob])
+  await post(rooms, `${before}/end`, ann.phone)
+  await rooms.pass(1_000)
+  const callId = await started(rooms, ann.phone, [bob, eve])
+  const of = async ({ phone }: People[number]) => {
+    const { items } = (await get(rooms, 'history', phone)).body
+    return (items as { callId: string; status: string }[]).map(
+      one => `${one.callId === callId ? 'this' : 'other'} ${one.status}`,
+    )
+  }
+  t.same([await of(ann), await of(bob)], [['this active', 'other cancelled'], ['other missed']])
+  await post(rooms, `${callId}/join`, bob.phone)
+  await post(rooms, `${callId}/decline`, eve.phone)
+  t.same(
+    [await of(ann), await of(bob), await of(eve)],
+    [['this active', 'other cancelled'], ['this active', 'other missed'], ['this declined']],
+  )
+  const page = await get(rooms, 'history?limit=1', bob.phone)
+  t.match(page.body.items, [{ callId, status: 'active', seen: true, direction: 'incoming' }])
+  const rest = await get(rooms, `history?limit=1&cursor=${page.body.nextCursor}`, bob.phone)
+  t.match(rest.body.items, [{ callId: before }])
+  rooms = await rooms.restart()
+  await post(rooms, `${callId}/leave`, bob.phone)
+  t.same(await of(bob), ['this active', 'other missed'], 'they may come back')
+  const forget = (path: string) =>
+    rooms.send(`DELETE /app/api/call/history${path}`, { token: bob.phone.token })
+  t.same(shortOf(await forget(`/${callId}`)), [204])
+  t.same(shortOf(await forget('')), [204])
+  t.same(await of(bob), ['this active'], 'what goes on can’t be forgotten')
+  await post(rooms, `${callId}/end`, ann.phone)
+  t.same(
+    [await of(ann), await of(bob), await of(eve)],
+    [['this ended', 'other cancelled'], ['this ended'], ['this declined']],
+  )
+})
+
 t.test('history: missed calls are looked at, and calls forgotten', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People

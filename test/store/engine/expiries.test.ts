@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
-import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
+import { idInKey, idsKey, timeBytes } from '../../../src/store/engine/keys.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { plainTable } from '../../support/plain-tables.ts'
 import { countOf, sized } from '../../support/size.ts'
@@ -133,6 +133,53 @@ t.test('a failing ending is reported, holds up no other, and is tried again in a
   t.equal(await expiries.sweep(database, 60_010, 100), 2)
   t.same([ended, faults.length], [[3n, 1n, 2n], 1])
 })
+
+t.test('a table in order of time needs no endings: its oldest rows go once they are old', async t => {
+  const { database, expiries } = open(t)
+  const ended: bigint[] = []
+  expiries.defineAged(ROWS, 100, (change, key) => {
+    ended.push(idInKey(key.subarray(6), 0))
+    change.remove(ROWS, key)
+  })
+  expiries.define(KIND, () => undefined)
+  await database.change(change => {
+    for (const [at, id] of [30n, 10n, 20n, 40n].entries())
+      change.put(ROWS, Buffer.concat([timeBytes(Number(id)), idsKey(id)]), at)
+    expiries.add(change, KIND, 110, idsKey(1n))
+  })
+  t.equal(await expiries.sweep(database, 109, 10), 0)
+  t.equal(
+    await expiries.sweep(database, 130, 3),
+    3,
+    'one by its ending, two of the table, as many as may go at once',
+  )
+  t.same(ended, [10n, 20n])
+  t.equal(await expiries.sweep(database, 130, 3), 1)
+  t.same(ended, [10n, 20n, 30n])
+})
+
+t.test(
+  'an old row whose end fails is reported, holds up no other, and is tried again in a minute',
+  async t => {
+    const { database, expiries, faults } = open(t)
+    const bad = Buffer.concat([timeBytes(1), idsKey(1n)])
+    let isBroken = true
+    expiries.defineAged(ROWS, 100, (change, key) => {
+      change.remove(ROWS, key)
+      if (isBroken && Buffer.compare(key, bad) === 0) throw new Error('broken')
+    })
+    const left = () => database.view(view => view.count(ROWS))
+    await database.change(change => {
+      for (const key of [bad, Buffer.concat([timeBytes(2), idsKey(2n)])]) change.put(ROWS, key, 0)
+    })
+    await expiries.sweep(database, 200, 10)
+    t.same([left(), faults.length], [1, 1])
+    t.equal(await expiries.sweep(database, 60_199, 10), 0)
+    isBroken = false
+    await expiries.sweep(database, 60_200, 10)
+    t.same([left(), faults.length], [0, 1])
+  },
+)
 
 t.test('an ending of an unknown kind is reported, and not lost', async t => {
   const { database, expiries, faults } = open(t)
