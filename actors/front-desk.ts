@@ -3,6 +3,7 @@
  * can't answer.
  */
 
+import type { CallId, UserId } from '../src/domain/ids.ts'
 import { SignalError } from '../src/errors.ts'
 import type { Registration } from '../src/keyserver/registration.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
@@ -28,6 +29,8 @@ export interface FrontDeskDeps {
   readonly onServed?: ((requests: readonly ShownRequest[]) => void) | undefined
   /** Resolves when every process shows the key. */
   readonly register: (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
+  /** Resolves when every process shows what has become of those of the user's calls that are not among them. */
+  readonly liveCallsOf: (userId: UserId) => Promise<readonly CallId[]>
   /** See `catch-up` of `FrontDeskMessage`. */
   readonly catchUp: () => Promise<void>
   /** Told of a fault of ours. */
@@ -61,7 +64,7 @@ class FrontDesk implements Actor<FrontDeskMessage> {
   }
 
   receive(message: FrontDeskMessage): void {
-    const { inbox, onServed, register, catchUp } = this.#deps
+    const { inbox, onServed, register, liveCallsOf, catchUp } = this.#deps
     switch (message.kind) {
       case 'request': {
         const { route, request, reply } = message
@@ -83,6 +86,8 @@ class FrontDesk implements Actor<FrontDeskMessage> {
         const { userId, deviceId, delivered, reply } = message
         return this.#pass(inbox.markDelivered(userId, deviceId, delivered), reply)
       }
+      case 'live-calls':
+        return this.#pass(liveCallsOf(message.userId), message.reply)
       case 'catch-up':
         return this.#pass(catchUp(), message.reply)
       case 'served':

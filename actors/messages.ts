@@ -14,7 +14,7 @@ import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest, OperatorRequest } from '../src/domain/calls/call-command.ts'
-import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { LogHead } from '../src/log/checkpoint.ts'
 import type { GatewayFailure } from '../src/media/gateway.ts'
@@ -294,6 +294,8 @@ export type FrontDeskMessage =
       readonly delivered: Readonly<Record<string, number>>
       readonly reply: Reply<undefined>
     }
+  /** See `LiveCallsOf` of `src/api/deps.ts`. */
+  | { readonly kind: 'live-calls'; readonly userId: UserId; readonly reply: Reply<readonly CallId[]> }
   /** Replies when the front shows every message given to and acknowledged by connections at all fronts so far. */
   | { readonly kind: 'catch-up'; readonly reply: Reply<undefined> }
   /** In development: the front has answered these. */

@@ -101,6 +101,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly calls: CallStore
   readonly history: CallHistoryStore
   readonly callIndex: LiveCalls
+  readonly liveCallsOf: LiveCallsOf
   readonly inbox: InboxStore
   readonly reports: ReportStore
   readonly notices: Pick<Notices, 'tell' | 'tellOnly'>
@@ -136,6 +137,12 @@ export interface ApiDeps extends AuthenticationDeps {
   /** Told of a token that was used after it was replaced, for the log of the process. */
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
+
+/**
+ * The live calls that a user has a part in, those among them that are just ending. The writer knows; another process asks it,
+ * and shows then what the writer showed as it answered.
+ */
+export type LiveCallsOf = (userId: UserId) => readonly CallId[] | Promise<readonly CallId[]>
 
 /**
  * Puts a request to the room of a call; resolves once it has been carried out durably, and rejects with what it was

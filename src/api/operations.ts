@@ -18,7 +18,7 @@ import { createUserToken } from './accounts/user-tokens.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
-import { CALL_HISTORY } from './calls/call-history.ts'
+import { CALL_HISTORY, listCallHistory } from './calls/call-history.ts'
 import { CALL_VIEWS, getCall, getKeyMembers, getParticipants } from './calls/call-views.ts'
 import { CALLS } from './calls/calls.ts'
 import { getCredentials } from './calls/credentials.ts'
@@ -40,8 +40,10 @@ export type ReadDeps = Reading &
     | 'admit'
     | 'badgeOf'
     | 'devices'
+    | 'history'
     | 'idsAs'
     | 'lifetimes'
+    | 'liveCallsOf'
     | 'publicUrl'
     | 'restrictions'
     | 'sessionNetworks'
@@ -74,6 +76,7 @@ export const READS: readonly Read<ReadDeps>[] = [
   getCall,
   getParticipants,
   getKeyMembers,
+  listCallHistory,
 ]
 
 /** Reads and writes, in the order of the document. */

@@ -121,6 +121,7 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
         Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
       register: ({ userId, deviceId, publicKey }) => isId(userId) && isId(deviceId) && isText(publicKey),
       'mark-delivered': message => isDevice(message) && isObject(message.delivered),
+      'live-calls': ({ userId }) => isId(userId),
       'catch-up': () => true,
       served: ({ requests }) => Array.isArray(requests) && requests.every(isObject),
     }),

@@ -30,6 +30,7 @@ export interface Serving {
   readonly publicUrl: () => string
   /** See `ApiDeps`. */
   readonly admit?: ApiDeps['admit']
+  readonly liveCallsOf: ApiDeps['liveCallsOf']
   /** Shows the requester; absent but in development. */
   readonly onRequester?: (
     request: { readonly requestId: string },

@@ -60,6 +60,7 @@ function open(make: () => Texts) {
       newStreamName: () => `stream-${++named}`,
       inbox: { settle: unused, markDelivered: unused },
       register: unused,
+      liveCallsOf: unused,
       catchUp: unused,
       onFault: error => faults.push(error),
     }),

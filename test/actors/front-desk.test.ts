@@ -14,6 +14,7 @@ t.test('all that has waited for a paused writer is answered', async t => {
       newStreamName: () => 'unused',
       inbox: { settle: unused, markDelivered: unused },
       register: unused,
+      liveCallsOf: unused,
       catchUp: unused,
       onFault: error => t.fail(String(error)),
     }),

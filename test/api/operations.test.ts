@@ -28,18 +28,11 @@ t.test('each operation is a read or a write, and is there once', async t => {
 
 t.test('reads are all GETs but those whose rates or live calls are in one place', async t => {
   const gets = OPERATIONS.filter(({ method }) => method === 'GET')
-  const others = ['getPendingCalls', 'exportUser', 'listCallHistory']
+  const others = ['getPendingCalls', 'exportUser']
   const elsewhere = gets.filter(({ rates = [], id }) => rates.length > 0 || others.includes(id))
   t.same(
     elsewhere.map(({ id }) => id),
-    [
-      'exportUser',
-      'readPublicKeys',
-      'readDeviceLists',
-      'getCredentials',
-      'getPendingCalls',
-      'listCallHistory',
-    ],
+    ['exportUser', 'readPublicKeys', 'readDeviceLists', 'getCredentials', 'getPendingCalls'],
   )
   t.same(
     READS.map(({ id }) => id).toSorted(),

@@ -136,6 +136,11 @@ t.test('a call from the first ring to the history of it', async t => {
   const last = (await carol.next('key_update')).body
   t.same(await carol.open(last.encryptedAESKey, bob.userId, bob.deviceId), new Uint8Array(lastKey))
 
+  for (const phone of [ann, bob, carol]) {
+    const { items } = await phone.get(200, 'GET /app/api/call/history')
+    t.match(items, [{ callId, status: 'active' }], 'also for who has left and may come back')
+  }
+
   t.comment('the end')
   const over = await bob.get(200, 'POST /app/api/call/end', { callId })
   t.match(over, { status: 'ended', endReason: 'hangup', keyEpoch: 3 })

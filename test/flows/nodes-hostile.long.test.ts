@@ -192,6 +192,7 @@ const QUESTIONS: readonly object[] = [
   { kind: 'settle', settled: [{ userId: -1n, deviceId: 2n ** 63n, offsets: ['x'] }], sent: [] },
   { kind: 'settle', settled: [{ userId: 1n, deviceId: 1n, offsets: [-1, 1.5, 1e300] }] },
   { kind: 'mark-delivered', userId: 1n, deviceId: 1n, delivered: { offset: 'x' } },
+  { kind: 'live-calls', userId: -1n },
   { kind: 'register', userId: -1n, deviceId: 2n ** 64n, publicKey: '' },
 ]
 

@@ -198,6 +198,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     askRoom: rooms.ask,
     operateRoom: rooms.operate,
     callIndex: rooms.index,
+    liveCallsOf: userId => rooms.index.callsOf(userId),
     onRingTaken: rooms.onRingTaken,
     config: {
       ...TEST_CONFIG,

@@ -137,6 +137,7 @@ export class TestRooms {
       ...world,
       ...{ calls, admit },
       callIndex: index,
+      liveCallsOf: (userId: UserId) => index.callsOf(userId),
       history: this.history,
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
         this.askOf(callId, request, idempotent),

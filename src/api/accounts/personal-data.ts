@@ -153,7 +153,8 @@ const PAGED = {
     requestPage(view, deps, userId, { ...query, direction: 'outgoing' }, nowMs),
   blocks: (view, deps, { userId }, query) => blockPage(view, deps, userId, query),
   shareTokens: (view, deps, { userId, nowMs }, query) => shareTokenPage(view, deps, userId, query, nowMs),
-  calls: (view, deps, { userId, nowMs }, query) => historyPage(view, deps, userId, query, nowMs),
+  calls: (view, deps, { userId, nowMs }, query) =>
+    historyPage(view, deps, { userId, live: deps.callIndex.callsOf(userId), query, nowMs }),
   reports: sentReportPage,
 } satisfies Record<Exclude<Member, keyof typeof WHOLE>, Paged>
 

@@ -6,18 +6,17 @@ import type { CallId, UserId } from '../../domain/ids.ts'
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
 import type { View } from '../../store/engine/store.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
 import { type Operation, operation, readWithQuery } from '../table/operation.ts'
 import { type Page, pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-type Deps = Pick<ApiDeps, 'accounts' | 'callIndex' | 'calls' | 'contacts' | 'database' | 'history'>
+type Deps = Pick<ApiDeps, 'callIndex' | 'calls' | 'history' | 'liveCallsOf' | keyof Reading>
 
 const PATH = '/app/api/call/history'
 const HISTORY = { tag: 'calls', access: 'session' } as const
 
-/** The writer answers it: it alone knows which calls go on for a user. */
-const listCallHistory = readWithQuery(PageQuery, {
+export const listCallHistory = readWithQuery(PageQuery, {
   ...HISTORY,
   id: 'listCallHistory',
   method: 'GET',
@@ -25,24 +24,36 @@ const listCallHistory = readWithQuery(PageQuery, {
   summary: 'Your calls of the last `historyDays`, newest first, with the names that people have now',
   replies: { 200: HistoryPage },
   codes: [],
-  handle: (deps: Deps, { requester: { userId }, query, nowMs }) => ({
-    status: 200,
-    body: deps.database.view(view => historyPage(view, deps, userId, query, nowMs)),
-  }),
+  async handle(
+    deps: Reading & Pick<ApiDeps, 'history' | 'liveCallsOf'>,
+    { requester: { userId }, query, nowMs },
+  ) {
+    const live = await deps.liveCallsOf(userId)
+    return {
+      status: 200,
+      body: deps.database.view(view => historyPage(view, deps, { userId, live, query, nowMs })),
+    }
+  },
 })
 
-interface HistoryParts extends Pick<ApiDeps, 'accounts' | 'callIndex' | 'calls' | 'history'> {
-  readonly contacts: Pick<ApiDeps['contacts'], 'aliasOf'>
+interface HistoryParts extends Pick<Reading, 'accounts' | 'calls'>, Pick<ApiDeps, 'history'> {
+  readonly contacts: Pick<Reading['contacts'], 'aliasOf'>
+}
+
+interface HistoryQuery {
+  readonly userId: UserId
+  /** Those that the user has a part in. */
+  readonly live: readonly CallId[]
+  readonly query: Static<typeof PageQuery>
+  readonly nowMs: number
 }
 
 export function historyPage(
   view: View,
-  { accounts, callIndex, calls, contacts, history }: HistoryParts,
-  userId: UserId,
-  query: Static<typeof PageQuery>,
-  nowMs: number,
+  { accounts, calls, contacts, history }: HistoryParts,
+  { userId, live, query, nowMs }: HistoryQuery,
 ): Page {
-  const active = activeRows(view, calls, callIndex.callsOf(userId), userId)
+  const active = activeRows(view, calls, live, userId)
   const found = history.list(view, userId, { ...rangeOf(query), active }, nowMs)
   const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
   const itemOf = (row: CallHistoryRow) => {

@@ -74,7 +74,11 @@ const listCalls = serverReadWithQuery(PageQuery, {
   replies: { 200: ServerCallPage },
   handle: (deps: Deps, { params, query, nowMs }) =>
     ofUser(deps, params, (view, userId) =>
-      historyPage(view, { ...deps, contacts: WITHOUT_ALIASES }, userId, query, nowMs),
+      historyPage(
+        view,
+        { ...deps, contacts: WITHOUT_ALIASES },
+        { userId, live: deps.callIndex.callsOf(userId), query, nowMs },
+      ),
     ),
 })
 

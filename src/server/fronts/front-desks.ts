@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { type DeskAnswer, frontDeskKind } from '../../../actors/front-desk.ts'
 import type { ForwardedRequest, FrontDeskMessage, PresenceMessage } from '../../../actors/messages.ts'
-import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
@@ -51,6 +51,7 @@ export class FrontDesks {
         newStreamName: randomUUID,
         inbox: writer.application.stores.inboxWrites,
         register: this.register,
+        liveCallsOf: userId => this.#liveCallsOf(userId),
         catchUp: () => this.#catchUp(),
         onServed: context.devConsole?.onServedByFront,
         onFault: context.onFault,
@@ -166,6 +167,12 @@ export class FrontDesks {
   #assertWriter(): void {
     if (this.#deps.leaseLastsMs() > 0) return
     throw new SignalError('OUTCOME_UNKNOWN', 'the lease has run out: another node may be the writer')
+  }
+
+  async #liveCallsOf(userId: UserId): Promise<readonly CallId[]> {
+    const live = this.#deps.writer.application.rooms.index.callsOf(userId)
+    await this.#shown()
+    return live
   }
 
   async #catchUp(): Promise<void> {

@@ -193,7 +193,7 @@ function sharedParts(
     randomBytes,
     onFault,
   })
-  const { onSeen, markPairUsed } = writer
+  const { onSeen, markPairUsed, liveCallsOf } = writer
   const authentication = new Authentication({ ...stores, nowMs, onSeen, markPairUsed })
   const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
   return {
@@ -208,6 +208,7 @@ function sharedParts(
       randomBytes,
       metrics,
       onFault,
+      liveCallsOf,
     },
     idsAs: application.idsAs,
     language: application.language,

@@ -6,7 +6,8 @@ import type {
   FrontDeskMessage,
   PresenceMessage,
 } from '../../../actors/messages.ts'
-import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { LiveCallsOf } from '../../api/deps.ts'
+import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 import { WriterPort } from '../../fronts/writer-port.ts'
 import type { RequestLog } from '../../operations/console/requests.ts'
 import type { Ref } from '../../runtime/actor.ts'
@@ -63,6 +64,12 @@ export class RemoteWriter {
     this.port.sendSoon({ kind: 'seen', userId, deviceId })
   }
 
+  /** None where there is no writer: lists are then of past calls alone, rather than of nothing. */
+  readonly liveCallsOf: LiveCallsOf = userId =>
+    this.desk
+      .ask<readonly CallId[]>(reply => ({ kind: 'live-calls', userId, reply }), LIVE_CALLS_MS_MAX)
+      .catch(() => [])
+
   readonly markPairUsed = async (sessionId: Uint8Array, generation: number): Promise<void> => {
     this.port.sendSoon({ kind: 'pair-used', sessionId, generation })
   }
@@ -91,5 +98,7 @@ function writesAt(desk: Ref<FrontDeskMessage>): InboxWrites {
 
 /** A front that hangs keeps a client from other fronts no longer. */
 const CATCH_UP_MS_MAX = 1_000
+/** A front that hangs keeps a list from a client at another front no longer. */
+const LIVE_CALLS_MS_MAX = 1_000
 const SEEN_EVERY_MS = 1_000
 const SEEN_KEPT_MAX = 65_536

@@ -168,6 +168,7 @@ function open(
     askRoom: rooms.ask,
     operateRoom: rooms.operate,
     callIndex: rooms.index,
+    liveCallsOf: userId => rooms.index.callsOf(userId),
     onRingTaken: rooms.onRingTaken,
     admit: admitOf(media),
     ...(devConsole && { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),

@@ -16,8 +16,8 @@ async function open(t: Test) {
   const world = openWorld(t.testdir())
   t.teardown(() => world.database.close())
   const stage = makeStage()
-  const reads = openReads({ ...world, config: TEST_CONFIG })
-  const { desk } = new RemoteWriter(stage.system, stage.world, 'front-1')
+  const { desk, liveCallsOf } = new RemoteWriter(stage.system, stage.world, 'front-1')
+  const reads = openReads({ ...world, config: TEST_CONFIG, liveCallsOf })
   const gates = { readLease: undefined, shownLog: { mayRead: () => undefined } }
   const { token } = await newUser(world)
   const headers = new Map([['authorization', `Bearer ${token}`]])
@@ -55,6 +55,7 @@ t.test('a front has a route for every operation, and of writes no more than thei
 t.test('without a writer a front answers what it reads, and refuses each write', async t => {
   const { ask } = await open(t)
   t.match(await ask('GET /app/api/user'), { status: 200 })
+  t.match(await ask('GET /app/api/call/history'), { status: 200 }, 'calls that are over')
   for (const { id, rates } of READS)
     t.equal(rates, undefined, `${id} has no rate that is counted in one place`)
   for (const write of WRITES) await t.rejects(ask(nameOfRoute(write)), { code: 'OVERLOADED' }, write.id)
