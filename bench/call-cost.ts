@@ -5,16 +5,8 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import {
-  type CallSide,
-  modeBeside,
-  openAlone,
-  openStreet,
-  type StreetPlan,
-  workOf,
-} from './support/call-street.ts'
+import { type CallSide, openAlone, openStreet, type StreetPlan, workOf } from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
-import type { ServerMode } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
 import { StoreWatch } from './support/store-watch.ts'
 import { costFigures } from './support/usage.ts'
@@ -45,13 +37,12 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, warmUpSeconds } = context.scale
   const plan = isSmoke ? PLAN_SMOKE : PLAN
   const { against } = context
-  const mode = modeBeside(against)
-  const { bare, ours, server } = await openStreet(context, plan, mode)
+  const { bare, ours, server } = await openStreet(context, plan)
   const other =
     against === undefined
       ? undefined
-      : await openAlone(context, plan, { folder: 'data-other', mode, checkout: against })
-  const opened = { context, people: plan.calleesEach + 1, mode, admin: server.admin }
+      : await openAlone(context, plan, { folder: 'data-other', checkout: against })
+  const opened = { context, people: plan.calleesEach + 1, admin: server.admin }
   for (const side of [other ?? bare, ours]) {
     await side({ kind: 'in-flight', calls: IN_FLIGHT[0]!, seconds: warmUpSeconds })
   }
@@ -82,7 +73,6 @@ type Asked = { readonly kind: 'in-flight' | 'answered'; readonly calls: number }
 interface Opened {
   readonly context: BenchmarkContext
   readonly people: number
-  readonly mode: ServerMode
   /** Of the project's server. */
   readonly admin: string
 }
@@ -98,10 +88,7 @@ interface Load {
   readonly asked: Asked
 }
 
-async function compare(
-  { context, people, mode, admin }: Opened,
-  { row, limit, project }: Compared,
-): Promise<void> {
+async function compare({ context, people, admin }: Opened, { row, limit, project }: Compared): Promise<void> {
   const { turns, turnSeconds: seconds } = context.scale
   for (const round of context.rounds()) {
     const store = new StoreWatch(admin)
@@ -115,7 +102,7 @@ async function compare(
     const messages = sum(measured.project.map(({ figure }) => figure.messages))
     context.record(row, round, {
       ...costFigures(limitWork, projectWork),
-      parameters: { people, inFlight: project.asked.calls, mode },
+      parameters: { people, inFlight: project.asked.calls },
       details: {
         messagesPerCall: rounded(messages / projectWork.operations),
         ...store.details(projectWork.operations),

@@ -10,13 +10,7 @@ import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from '.
 import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
-import {
-  hasProductionServer,
-  profileArguments,
-  type RunningServer,
-  type ServerMode,
-  startServer,
-} from './server.ts'
+import { profileArguments, type RunningServer, startServer } from './server.ts'
 import { sum } from './statistics.ts'
 import { type Usage, type Work, withUsage } from './usage.ts'
 
@@ -49,7 +43,6 @@ interface CalledServer {
 interface CalledOptions {
   /** The data folder, below the benchmark's. */
   readonly folder: string
-  readonly mode: ServerMode
   /** Another checkout, whose code also fills the store. */
   readonly checkout?: string | undefined
 }
@@ -73,11 +66,6 @@ async function prefillOf(checkout: string | undefined): Promise<typeof prefillPe
   return people.prefillPeople
 }
 
-/** How both checkouts are started: one without the program of the bench's own can only run in development. */
-export function modeBeside(checkout: string | undefined): ServerMode {
-  return checkout === undefined || hasProductionServer(checkout) ? 'without-rates' : 'development'
-}
-
 /** The server alone, of this checkout or another. */
 export async function openAlone(
   context: BenchmarkContext,
@@ -92,10 +80,9 @@ export async function openAlone(
 export async function openStreet(
   context: BenchmarkContext,
   plan: StreetPlan,
-  mode: ServerMode = 'without-rates',
 ): Promise<Sides & { readonly server: RunningServer }> {
   const folder = `data-${plan.calleesEach}-${plan.devices}`
-  const { server, groups } = await openCalled(context, plan, { folder, mode })
+  const { server, groups } = await openCalled(context, plan, { folder })
   const opened = { plan, groups, server: 'project', url: server.http, pid: server.pid } as const
   return { ...(await openSides(context, opened)), server }
 }

@@ -156,7 +156,7 @@ export class RunServer {
       system.define(kind.kind === 'call-room' ? watch.watched(kind) : kind)
     return {
       system: { define } as unknown as ActorSystem,
-      isDevelopment: false,
+      hasTestTopics: false,
       rateLimits: this.#run.habits.areRatesLimited ? USUAL_RATES : undefined,
       idsAs: 'string' as const,
       language: 'en' as const,

@@ -117,6 +117,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     system,
     actors: actorsOfFront(system, live, writer.actors),
     connections: live,
+    hasTestTopics: config.hasTestTopics,
     authenticate(authorization) {
       readLease?.assertFresh()
       return shared.authentication.requesterOf(authorization)

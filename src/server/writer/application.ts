@@ -90,7 +90,7 @@ function openLive(
 ) {
   const { nowMs, monotonicMs } = world
   const { idsAs, language, lifetimes, retention, historyDays } = config.application
-  const { rateLimits, isDevelopment } = config
+  const { rateLimits, hasTestTopics } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
   const isConnected = (userId: UserId, deviceId: DeviceId) => liveConnections.isConnected(userId, deviceId)
@@ -130,7 +130,7 @@ function openLive(
     connections: liveConnections,
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => newcomers.run(connect),
-    isDevelopment,
+    hasTestTopics,
     version: VERSION,
     onFault,
   })
