@@ -10,7 +10,7 @@ import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from '.
 import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
-import { profileArguments, type RunningServer, startServer } from './server.ts'
+import { profileArguments, type RunningServer, type ServerOptions, startServer } from './server.ts'
 import { sum } from './statistics.ts'
 import { type Usage, type Work, withUsage } from './usage.ts'
 
@@ -40,7 +40,7 @@ interface CalledServer {
   readonly groups: readonly CallGroup[]
 }
 
-interface CalledOptions {
+interface CalledOptions extends Pick<ServerOptions, 'nodeArguments' | 'environment'> {
   /** The data folder, below the benchmark's. */
   readonly folder: string
   /** Another checkout, whose code also fills the store. */
@@ -80,9 +80,10 @@ export async function openAlone(
 export async function openStreet(
   context: BenchmarkContext,
   plan: StreetPlan,
+  options: Pick<ServerOptions, 'nodeArguments' | 'environment'> = {},
 ): Promise<Sides & { readonly server: RunningServer }> {
   const folder = `data-${plan.calleesEach}-${plan.devices}`
-  const { server, groups } = await openCalled(context, plan, { folder })
+  const { server, groups } = await openCalled(context, plan, { folder, ...options })
   const opened = { plan, groups, server: 'project', url: server.http, pid: server.pid } as const
   return { ...(await openSides(context, opened)), server }
 }
