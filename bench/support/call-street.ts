@@ -47,7 +47,7 @@ interface CalledOptions extends Pick<ServerOptions, 'nodeArguments' | 'environme
   readonly checkout?: string | undefined
 }
 
-async function openCalled(
+export async function openCalled(
   context: BenchmarkContext,
   plan: StreetPlan,
   { folder, ...options }: CalledOptions,
