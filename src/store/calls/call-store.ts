@@ -152,6 +152,10 @@ export class CallStore extends CallReader {
     return change => {
       assertBegins(change, callId, expected)
       for (const effect of effects) this.#carryOut(change, callId, effect)
+      this.#deps.webhooks?.add(
+        change,
+        ...effects.flatMap(each => (each.kind === 'webhook' ? each.event : [])),
+      )
       if (isOver(call)) this.#end(change, call, sealed)
       else change.put(CALLS, idsKey(callId), sealed)
     }
@@ -175,7 +179,7 @@ export class CallStore extends CallReader {
   }
 
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
-    const { inbox, notices, history, webhooks } = this.#deps
+    const { inbox, notices, history } = this.#deps
     switch (effect.kind) {
       case 'device':
         return notices.tellDevice(change, effect)
@@ -184,7 +188,8 @@ export class CallStore extends CallReader {
       case 'history':
         return history.put(change, effect.userId, effect.row)
       case 'webhook':
-        return webhooks?.add(change, effect.event)
+        // All at once, and not one by one.
+        return
       case 'topic':
         // Live only: the room tells those who watch.
         return
