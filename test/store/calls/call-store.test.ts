@@ -189,7 +189,7 @@ t.test('a decision is one change: call, inboxes, pushes, history and reply', asy
     { kind: 'topic', event: { kind: 'call_status', callId: CALL, version: 2, status: 'ringing' } },
     { kind: 'history', userId: one.userId, row: missed(nowMs) },
   ]
-  const request = { scope: 'startCall 7', key: 'k', body: Buffer.from('{}') }
+  const request = { scope: 'startCall 7', key: 'k', hash: Buffer.alloc(32, 1) }
   await calls.apply({ call: call(), effects }, nowMs, {
     kept: { request, reply: '{"status":201}' },
   })
