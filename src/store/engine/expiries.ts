@@ -1,6 +1,8 @@
 /**
  * What ends at a time: one row per ending, in order of time, so that a sweep looks at nothing else and no request ever
  * scans. A row that lives longer than it was to live when its ending was written is given a new ending by the sweep.
+ *
+ * A table whose keys begin with a time is in that order itself: its rows end by their age, and have no endings.
  */
 
 import { assert } from '../../errors.ts'
@@ -8,7 +10,7 @@ import { KIND, opaque, TIME } from './key-parts.ts'
 import { timeBytes } from './keys.ts'
 import { oneOf } from './row-form.ts'
 import type { Change, Store, View } from './store.ts'
-import { rowTable } from './table.ts'
+import { rowTable, type Table } from './table.ts'
 import { isOfLmdb } from './write-failure.ts'
 
 /**
@@ -16,8 +18,18 @@ import { isOfLmdb } from './write-failure.ts'
  */
 export type Expire = (change: Change, key: Uint8Array) => number | undefined
 
+/** Rows that all end at the same age. */
+interface AgingTable {
+  /** Its keys begin with a time. */
+  readonly table: Table<never>
+  readonly keptMs: number
+  /** Removes the row, and what goes with it. */
+  readonly expire: (change: Change, key: Uint8Array) => void
+}
+
 export class Expiries {
   readonly #kinds = new Map<number, Expire>()
+  readonly #aging: AgingTable[] = []
   readonly #onFault: (error: unknown) => void
 
   /** `onFault` is told of endings that fail, once for each kind in a sweep; where it throws, so does the sweep. */
@@ -29,6 +41,11 @@ export class Expiries {
   define(kind: number, expire: Expire): void {
     assert(!this.#kinds.has(kind), `expiry kind ${kind} is defined once`)
     this.#kinds.set(kind, expire)
+  }
+
+  /** Has the rows of a table end so long after the time that their keys begin with. */
+  defineAge(table: Table<never>, keptMs: number, expire: AgingTable['expire']): void {
+    this.#aging.push({ table, keptMs, expire })
   }
 
   /** Has `key` end at that time. */
@@ -46,12 +63,22 @@ export class Expiries {
    * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
   async sweep(database: Store, nowMs: number, countMax: number): Promise<number> {
-    if (database.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
+    const isAnyDue = database.view(
+      view =>
+        dueIn(view, nowMs, 1).length > 0 || this.#aging.some(each => agedIn(view, each, nowMs, 1).length > 0),
+    )
+    if (!isAnyDue) return 0
     const { count, faults } = await database.change(change => {
       const due = dueIn(change, nowMs, countMax)
       const faults = new Map<number, unknown>()
       for (const row of due) this.#end(change, row, faults)
-      return { count: due.length, faults }
+      let count = due.length
+      for (const each of this.#aging) {
+        const aged = agedIn(change, each, nowMs, countMax - count)
+        for (const key of aged) each.expire(change, key)
+        count += aged.length
+      }
+      return { count, faults }
     }, nowMs)
     for (const fault of faults.values()) this.#onFault(fault)
     return count
@@ -94,7 +121,6 @@ export const EXPIRY = {
   erasure: 9,
   inbox: 10,
   callHistory: 11,
-  endedCall: 12,
   deferredTask: 13,
   smsTally: 14,
   knownSignIn: 15,
@@ -113,6 +139,12 @@ export const EXPIRY = {
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {
   return [...view.keys(EXPIRIES, { start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
+}
+
+function agedIn(view: View, { table, keptMs }: AgingTable, nowMs: number, limit: number): Uint8Array[] {
+  return limit === 0
+    ? []
+    : [...view.keys(table, { start: NO_TIME, end: timeBytes(nowMs - keptMs + 1), limit })]
 }
 
 function rethrow(error: unknown): never {
