@@ -85,7 +85,7 @@ export class CallStore extends CallReader {
     super(deps)
     this.#deps = deps
     this.#ringing = new WatchedCache(deps.database, [CALLS, CALL_CHANGES], callInKey, RINGING_CALLS_KEPT_MAX)
-    deps.expiries.defineAge(CALLS_BY_END, ENDED_CALL_KEPT_MS, removeEnded)
+    deps.expiries.defineAged(CALLS_BY_END, ENDED_CALL_KEPT_MS, removeEnded)
   }
 
   /** As `read`, for the room that decides on the call: all its writes have ended. */

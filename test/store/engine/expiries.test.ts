@@ -51,7 +51,7 @@ t.test('rows of a table whose keys begin with a time end by their age, in the sa
   const { database, expiries } = open(t)
   const ended: string[] = []
   expiries.define(KIND, (_, key) => void ended.push(`ending ${idInKey(key, 0)}`))
-  expiries.defineAge(ROWS, 100, (change, key) => {
+  expiries.defineAged(ROWS, 100, (change, key) => {
     ended.push(`row ${Buffer.from(key).readUIntBE(0, 6)}`)
     change.remove(ROWS, key)
   })
