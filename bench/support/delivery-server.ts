@@ -111,7 +111,7 @@ class House {
     const offset = device.nextOffset++
     const item = { kind: 'notice', notice } as const
     device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
-    tellNews(this.#connections, this.#users, device.userId, device.deviceId)
+    tellNews(this.#connections, device.userId, device.deviceId)
   }
 
   #connectionDeps(): StompConnectionDeps {
