@@ -10,7 +10,7 @@
  * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
  */
 
-import { INBOX_MESSAGES_MAX } from '../../src/domain/messages/inbox.ts'
+import { INBOX_MESSAGES_MAX, noticeOf } from '../../src/domain/messages/inbox.ts'
 import {
   formatPosition,
   type InboxPosition,
@@ -329,7 +329,7 @@ export class InboxDelivery {
       const template = new MessageTemplate(item.headers.flat(), item.body)
       return this.#peer.send(template.encode(named.head, messageId, isRedelivered), template.isText)
     }
-    const { notice } = item
+    const notice = noticeOf(item)
     const times = ['timestamp', String(notice.sentAtMs), 'expires', String(expiresAtMs)]
     const headers = ['type', notice.kind, ...times, 'content-type', 'application/json']
     const badge = carriesBadge(notice) ? this.#deps.badgeOf(this.#device.userId) : undefined

@@ -11,7 +11,8 @@ import type { StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto } from '../../actors/stomp-connection/intake.ts'
 import type { PersonName } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Notice } from '../../src/domain/messages/notice.ts'
+import type { NoticeItem } from '../../src/domain/messages/inbox.ts'
+import type { SharedNotice } from '../../src/domain/messages/notice.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
@@ -101,15 +102,18 @@ class House {
         const devices = this.#groups[Number(header('x-group'))]!
         const userIds = new Set(devices.map(({ userId }) => userId))
         const people = [...userIds].map(userId => ({ userId, displayName: NAME }))
-        for (const device of devices) this.#tell(device, noticeTo(device, BigInt(callId) as CallId, people))
+        const body = noticeTo(BigInt(callId) as CallId, people)
+        for (const device of devices) this.#tell(device, body)
         return { status, contentType: 'application/json', body: `{"callId":"${callId}"}` }
       },
     }
   }
 
-  #tell(device: Device, notice: Notice): void {
+  #tell(device: Device, body: SharedNotice): void {
     const offset = device.nextOffset++
-    const item = { kind: 'notice', notice } as const
+    const encryptedAESKey = body.kind === 'call_invitation' ? device.encryptedAESKey : undefined
+    const own = { encryptedAESKey, eventId: EVENT_ID, sentAtMs: NOW_MS }
+    const item: NoticeItem = { kind: 'notice', body, ...own }
     device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
     tellNews(this.#connections, device.userId, device.deviceId)
   }
@@ -174,11 +178,7 @@ class House {
   }
 }
 
-function invitationTo(
-  { encryptedAESKey }: Device,
-  callId: CallId,
-  participants: readonly PersonName[],
-): Notice {
+function invitationTo(callId: CallId, participants: readonly PersonName[]): SharedNotice {
   return {
     kind: 'call_invitation',
     callId,
@@ -188,7 +188,6 @@ function invitationTo(
     displayName: NAME,
     alias: undefined,
     isContact: true,
-    encryptedAESKey,
     roomId: 4_503_599_627_370_496,
     isVideo: true,
     isOnGoing: false,
@@ -197,12 +196,10 @@ function invitationTo(
     keyFromDeviceId: CALLERS_PHONE,
     expiresAtMs: LATER_MS,
     participants,
-    eventId: EVENT_ID,
-    sentAtMs: NOW_MS,
   }
 }
 
-function endFor(_device: Device, callId: CallId): Notice {
+function endFor(callId: CallId): SharedNotice {
   return {
     kind: 'call_cancelled',
     callId,
@@ -214,8 +211,6 @@ function endFor(_device: Device, callId: CallId): Notice {
     isContact: true,
     isVideo: true,
     atMs: NOW_MS,
-    eventId: EVENT_ID,
-    sentAtMs: NOW_MS,
   }
 }
 

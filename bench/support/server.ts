@@ -130,7 +130,7 @@ function commandOf({ checkout, mode = 'without-rates' }: ServerOptions): readonl
   return [join(checkout ?? OURS, 'dist', program), ...(mode === 'development' ? ['--dev'] : [])]
 }
 
-function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
+function environmentOf({ dataFolder, mode, checkout }: ServerOptions): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
@@ -138,7 +138,8 @@ function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
     CALLSIGN_HTTP_PORT: '0',
     CALLSIGN_GRPC_PORT: '0',
     CALLSIGN_ADMIN_PORT: '0',
-    CALLSIGN_SERVER_API_PORT: '0',
+    // A checkout may be older than the setting.
+    ...(checkout === undefined && { CALLSIGN_SERVER_API_PORT: '0' }),
     ...(mode === 'development' ? { CALLSIGN_RATE_LIMITS: 'off' } : productionEnvironment(dataFolder)),
   }
 }

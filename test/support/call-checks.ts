@@ -74,11 +74,11 @@ export class CallChecks {
     if (effect.kind !== 'device') assert.ok(!this.#holdsKey(effect), `a key for ${effect.kind}`)
     if (effect.kind === 'withdraw') this.#ringing.delete(nameOf(effect))
     if (effect.kind !== 'device') return
-    const { notice, replaces } = effect
+    const { notice, encryptedAESKey, replaces } = effect
     const name = nameOf(effect)
-    if ('encryptedAESKey' in notice) this.#assertOwner(notice.encryptedAESKey, name)
+    if (encryptedAESKey !== undefined) this.#assertOwner(encryptedAESKey, name)
     if (notice.kind === 'call_invitation') {
-      this.#assertSealer(notice.encryptedAESKey, notice)
+      this.#assertSealer(encryptedAESKey!, notice)
       assert.ok(rings, 'an invitation that nobody sent')
       assert.ok(!this.#ringing.has(name), `${name} rings twice`)
       this.#ringing.add(name)

@@ -35,6 +35,7 @@ import { makeStage, type Stage } from './actors.ts'
 import { MemoryClient, type MemoryClientOptions } from './memory-client.ts'
 import { openRehearsed } from './memory-disk.ts'
 import { connectFrame } from './naive-client.ts'
+import { itemOf } from './notice-item.ts'
 import type { Rehearsals } from './rehearsal-store.ts'
 import type { FakeWorld } from './world.ts'
 
@@ -226,7 +227,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     async tell({ userId, deviceId }, body, expiresAtMs) {
       const notice = { ...body, eventId: randomBytes(16).toString('base64url'), sentAtMs: world.nowMs() }
       const entry = {
-        item: { kind: 'notice', notice },
+        item: itemOf(notice),
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
       } as const
       await database.change(change => inbox.append(change, userId, deviceId, entry), world.nowMs())

@@ -16,6 +16,7 @@ import { UnansweredRings } from '../../src/domain/calls/unanswered-rings.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
 import type { KeyAlgorithm } from '../../src/domain/devices/public-key.ts'
 import { type CallId, type DeviceId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
+import { noticeOf } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { USUAL_RATES } from '../../src/domain/rates.ts'
 import { TokenBuckets } from '../../src/domain/token-bucket.ts'
@@ -292,7 +293,7 @@ export class TestRooms {
     const waiting = database.view(view =>
       inbox.after(view, userId, deviceId, { offset: 0, limit: 500, nowMs: this.clock.nowMs() }),
     )
-    return waiting.flatMap(({ item }) => (item.kind === 'notice' ? [item.notice] : []))
+    return waiting.flatMap(({ item }) => (item.kind === 'notice' ? [noticeOf(item)] : []))
   }
 
   kindsFor(phone: Phone): string[] {

@@ -177,10 +177,8 @@ export class CallStore extends CallReader {
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
     const { inbox, notices, history, webhooks } = this.#deps
     switch (effect.kind) {
-      case 'device': {
-        const { userId, deviceId, notice: body, expiresAtMs, replaces, isMissed } = effect
-        return notices.tellDevice(change, { userId, deviceId, body, expiresAtMs, replaces, isMissed })
-      }
+      case 'device':
+        return notices.tellDevice(change, effect)
       case 'withdraw':
         return void inbox.dropInvitation(change, effect.userId, effect.deviceId, callId)
       case 'history':

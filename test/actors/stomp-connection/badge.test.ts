@@ -41,7 +41,7 @@ function kept(actors: TestActors, { userId, deviceId }: Person): string[] {
     .view(view =>
       actors.inbox.after(view, userId, deviceId, { offset: 0, limit: 1_000, nowMs: actors.world.nowMs() }),
     )
-    .map(({ item }) => (item.kind === 'dev' ? item.queue : item.notice.kind))
+    .map(({ item }) => (item.kind === 'dev' ? item.queue : item.body.kind))
 }
 
 /** A device that has subscribed to these queues and been told its badge, which is 0. */

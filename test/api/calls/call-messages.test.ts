@@ -33,7 +33,7 @@ async function openTown(t: Test): Promise<Town> {
   const append = inbox.append.bind(inbox)
   inbox.append = (change, userId, deviceId, entry) => {
     const { item } = entry
-    if (userId !== ann.userId) kinds.push(item.kind === 'notice' ? item.notice.kind : item.kind)
+    if (userId !== ann.userId) kinds.push(item.kind === 'notice' ? item.body.kind : item.kind)
     return append(change, userId, deviceId, entry)
   }
   return {

@@ -255,7 +255,7 @@ t.test('keys of an invitation are for its own callees', async t => {
   const { effects } = driver.invite([3, 4], HOST)
   const notices = effects.flatMap(effect => (effect.kind === 'device' ? [effect] : []))
   t.same(
-    notices.map(({ deviceId, notice }) => [deviceId, 'encryptedAESKey' in notice && notice.encryptedAESKey]),
+    notices.map(({ deviceId, encryptedAESKey }) => [deviceId, encryptedAESKey]),
     [deviceOf(3), deviceOf(4)].map(device => [device.deviceId, keyFor(device)]),
   )
 })

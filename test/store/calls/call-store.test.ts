@@ -128,6 +128,7 @@ function cancelledFor(userId: UserId, deviceId: DeviceId): CallEffect {
       isVideo: false,
       atMs: 5,
     },
+    encryptedAESKey: undefined,
     expiresAtMs: undefined,
     replaces: 'invitation',
   }
@@ -161,7 +162,7 @@ async function callee(world: TestWorld) {
       .view(view =>
         world.inbox.after(view, userId, deviceId, { offset: 0, limit: 100, nowMs: world.nowMs() }),
       )
-      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.queue))
+      .map(({ item }) => (item.kind === 'notice' ? item.body.kind : item.queue))
   return { userId, deviceId, kinds }
 }
 
