@@ -1,12 +1,12 @@
 /**
- * Presence of one user at a front (id = the user's id, decimal): the user's connections that are here. It tells them of news,
- * which the front finds in the changes that it follows, so that a message to many devices costs the writer nothing for each.
+ * Presence of one user at a front (id = the user's id, decimal): the user's connections that are here. The front tells them
+ * of news, which it finds in the changes that it follows, so that a message to many devices costs the writer nothing for each.
  * Everything else the writer tells them itself: it hears of each that comes and goes.
  */
 
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
 import type { LiveConnection, PresenceMessage } from './messages.ts'
-import { type LiveConnections, tellOfNews } from './presence.ts'
+import type { LiveConnections } from './presence.ts'
 
 /** `connections` are those of this front, `atWriter` the user's presence at the writer. */
 export function frontPresenceKind(
@@ -15,7 +15,8 @@ export function frontPresenceKind(
 ): ActorKind<PresenceMessage> {
   return {
     kind: 'presence',
-    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    // All its messages travel in the control lane.
+    mailboxMessagesMax: 0,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
     create: id => new FrontPresence(connections, atWriter(id), id),
@@ -40,11 +41,8 @@ class FrontPresence implements Actor<PresenceMessage> {
       case 'detached':
         this.#keep(this.#here.filter(({ ref }) => ref.id !== message.connectionId))
         return this.#atWriter.tellControl(message)
-      case 'news':
-        return tellOfNews(this.#here, message.deviceId)
-      case 'badge':
       case 'revoked':
-        // Those are the writer's to tell.
+        // That is the writer's to tell.
         return
     }
   }
@@ -63,5 +61,4 @@ class FrontPresence implements Actor<PresenceMessage> {
   }
 }
 
-const MAILBOX_MESSAGES_MAX = 1_024
 const IDLE_MS = 60_000

@@ -208,13 +208,9 @@ export type ConnectionTimer = 'connect' | 'life' | 'lag' | 'settle' | 'mark'
 // Presence: one per user with a connection.
 
 export type PresenceMessage =
-  /** A device has signed in. This and all but `news` and `badge` travel in the control lane. */
+  /** A device has signed in. All travel in the control lane. */
   | { readonly kind: 'attached'; readonly connection: LiveConnection }
   | { readonly kind: 'detached'; readonly connectionId: string }
-  /** The device's inbox has news. */
-  | { readonly kind: 'news'; readonly deviceId: DeviceId }
-  /** The user's badge may have changed. */
-  | { readonly kind: 'badge' }
   | { readonly kind: 'revoked'; readonly revoked: Revoked }
 
 /** A session that has ended, a device that was removed together with its sessions, or one that may do more or less now. */

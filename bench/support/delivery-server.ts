@@ -115,7 +115,7 @@ class House {
     const own = { encryptedAESKey, eventId: EVENT_ID, sentAtMs: NOW_MS }
     const item: NoticeItem = { kind: 'notice', body, ...own }
     device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
-    tellNews(this.#connections, this.#users, device.userId, device.deviceId)
+    tellNews(this.#connections, device.userId, device.deviceId)
   }
 
   #connectionDeps(): StompConnectionDeps {

@@ -89,10 +89,8 @@ export class Signalling {
     this.#users = actors.users
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind())
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
-    stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
-      tellNews(connections, this.#users, userId, deviceId),
-    )
-    stores.database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, this.#users, userId))
+    stores.database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, userId, deviceId))
+    stores.database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, userId))
     stores.database.subscribe('session-ended', ({ userId, sessionId }) =>
       this.#revoke(userId, { kind: 'session', sessionId }),
     )

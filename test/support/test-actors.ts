@@ -118,8 +118,8 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })
-  database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, users, userId, deviceId))
-  database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, users, userId))
+  database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, userId, deviceId))
+  database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, userId))
   database.subscribe('session-ended', ({ userId, sessionId }) =>
     users(String(userId)).tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId } }),
   )
