@@ -8,7 +8,7 @@ import type { Badge, BadgeEvent } from '../../src/domain/messages/notice.ts'
 import type { Admit } from '../../src/schema/call.ts'
 import { EVENTS } from '../../src/schema/event.ts'
 import type { EventReader, OwnMembers } from '../../src/schema/event-form.ts'
-import { formatGapped, formatJson, type IdForm, type JsonGap } from '../../src/schema/json.ts'
+import { formatGapped, formatInGap, formatJson, type IdForm, type JsonGap } from '../../src/schema/json.ts'
 import { SharedMessage, type SubscriptionHead } from '../../src/stomp/serializer.ts'
 import type { ConnectedDevice } from './deps.ts'
 
@@ -95,10 +95,7 @@ export class EventFrames {
   }
 
   #partsOf(gaps: readonly JsonGap[], own: OwnMembers, item: NoticeItem, reader: EventReader): string[] {
-    return gaps.map(({ name, intro }) => {
-      const value = own[name]!(item, reader)
-      return value === undefined ? '' : intro + formatJson(value, this.#words.idsAs)
-    })
+    return gaps.map(gap => formatInGap(gap, own[gap.name]!(item, reader), this.#words.idsAs))
   }
 }
 

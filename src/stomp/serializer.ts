@@ -122,7 +122,10 @@ export class SharedMessage {
     this.#texts = texts.map(octetsOf)
   }
 
-  /** The MESSAGE for one subscription. `messageId` is of ASCII letters, digits, `-` and `_`; `own` are the receiver's parts. */
+  /**
+   * The MESSAGE for one subscription. `messageId` is of ASCII letters, digits, `-` and `_`; `own` are the receiver's parts,
+   * one character for each octet of their UTF-8.
+   */
   encode(
     head: SubscriptionHead,
     messageId: string,
@@ -130,7 +133,7 @@ export class SharedMessage {
     own: readonly string[] = NO_PARTS,
   ): Buffer {
     let body = this.#texts[0]!
-    for (let at = 0; at < own.length; at++) body += octetsOf(own[at]!) + this.#texts[at + 1]!
+    for (let at = 0; at < own.length; at++) body += own[at]! + this.#texts[at + 1]!
     let text = head.octets + messageId
     if (head.hasAck) text += ACK_LINE_START + messageId
     if (isRedelivered) text += REDELIVERED_LINE

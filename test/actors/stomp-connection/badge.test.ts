@@ -114,7 +114,7 @@ t.test('a badge that overtakes the news of the message that carries it is sent o
   const { actors, person, peer } = await begin(t, { account: 'auto', calls: 'auto' })
   // The connection's mailbox has it before presence passes the news on.
   actors.database.subscribe('inbox-news', () => {
-    for (const { ref } of actors.connections.of(String(person.userId))) ref.tell({ kind: 'badge' })
+    for (const { ref } of actors.connections.of(person.userId)) ref.tell({ kind: 'badge' })
   })
   actors.countMissed(1)
   await actors.tell(person, MISSED)
