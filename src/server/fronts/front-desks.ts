@@ -245,7 +245,7 @@ export class FrontDesks {
     system.ref<FrontDeskMessage>('front-desk', front.name).tellControl({ kind: 'front-gone' })
     for (const [userId, connection] of writer.application.liveConnections.all()) {
       if (!(connection.ref instanceof RemoteRef) || connection.ref.port !== link) continue
-      const user = system.ref<PresenceMessage>('presence', userId)
+      const user = system.ref<PresenceMessage>('presence', String(userId))
       user.tellControl({ kind: 'detached', connectionId: connection.ref.id })
     }
   }
