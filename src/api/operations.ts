@@ -19,7 +19,7 @@ import { createUserToken } from './accounts/user-tokens.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
-import { CALL_HISTORY, listCallHistory } from './calls/call-history.ts'
+import { CALL_HISTORY } from './calls/call-history.ts'
 import { CALL_VIEWS, getCall, getKeyMembers, getParticipants } from './calls/call-views.ts'
 import { CALLS } from './calls/calls.ts'
 import { getCredentials } from './calls/credentials.ts'
@@ -41,7 +41,6 @@ export type ReadDeps = Reading &
     | 'admit'
     | 'badgeOf'
     | 'devices'
-    | 'history'
     | 'idsAs'
     | 'lifetimes'
     | 'publicUrl'
@@ -79,7 +78,6 @@ export const READS: readonly Read<ReadDeps>[] = [
   getCall,
   getParticipants,
   getKeyMembers,
-  listCallHistory,
 ]
 
 /** Checked and answered by each process, and carried out by the writer, which counts their rates. */

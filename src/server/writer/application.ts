@@ -64,7 +64,7 @@ export async function startApplication(
   await repair(context, application)
   startOutbox(context, system, log.database, application)
   await startWebhooks(context, system, stores)
-  startUpkeep(context, application, () => stores.history.applyDays(log.database))
+  startUpkeep(context, application)
   observeApplication(context, stores)
   observeMedia(context.metrics, () => media?.figures() ?? [])
   rooms.resume()

@@ -183,7 +183,7 @@ export class CallStore extends CallReader {
       case 'withdraw':
         return void inbox.dropInvitation(change, effect.userId, effect.deviceId, callId)
       case 'history':
-        return history.put(change, effect.userId, effect.row)
+        return history.put(change, effect)
       case 'webhook':
         // All at once, and not one by one.
         return
