@@ -53,7 +53,6 @@ export class KeyedRequests {
     const kept = this.#keptReplies.find(view, request)
     return kept === undefined ? undefined : JSON.parse(kept)
   }
-
 }
 
 type Deps = Pick<ApiDeps, 'database' | 'idempotency' | 'keptReplies'>

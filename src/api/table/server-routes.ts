@@ -24,7 +24,14 @@ import type { AuditedReply, ServerOperation, ServerRequest } from './server-oper
 
 type Deps = Pick<
   ServerApiDeps,
-  'auditLog' | 'database' | 'idempotency' | 'keptReplies' | 'nowMs' | 'requestRates' | 'secrets' | 'serverKeys'
+  | 'auditLog'
+  | 'database'
+  | 'idempotency'
+  | 'keptReplies'
+  | 'nowMs'
+  | 'requestRates'
+  | 'secrets'
+  | 'serverKeys'
 >
 
 /** The routes of the operations, for the process that writes. */

@@ -5,7 +5,12 @@
 
 import { randomUUID } from 'node:crypto'
 import { type DeskAnswer, frontDeskKind } from '../../../actors/front-desk.ts'
-import type { ForwardedRequest, FrontDeskMessage, PresenceMessage, SentCommand } from '../../../actors/messages.ts'
+import type {
+  ForwardedRequest,
+  FrontDeskMessage,
+  PresenceMessage,
+  SentCommand,
+} from '../../../actors/messages.ts'
 import type { CallAnswer } from '../../domain/calls/call-command.ts'
 import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'

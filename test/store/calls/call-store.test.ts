@@ -11,8 +11,8 @@ import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { idsKey } from '../../../src/store/engine/keys.ts'
 import type { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
-import { storedTable } from '../../support/stored-table.ts'
 import { historyEffect } from '../../support/history-effect.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const CALL = 8_000_000_001n as CallId
 const [ANN, BOB, EVE] = [5_000_000_001n as UserId, 5_000_000_002n as UserId, 5_000_000_003n as UserId]
