@@ -9,6 +9,7 @@ import type { CallRoomMessage } from '../../actors/messages.ts'
 import { CALL_HISTORY } from '../../src/api/calls/call-history.ts'
 import { CALL_VIEWS } from '../../src/api/calls/call-views.ts'
 import { CALLS, keptCallReply } from '../../src/api/calls/calls.ts'
+import { CommandIntake } from '../../src/api/calls/command-intake.ts'
 import type { Call } from '../../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
 import { activeRowOf, type CallHistoryRow } from '../../src/domain/calls/call-history.ts'
@@ -133,6 +134,7 @@ export class TestRooms {
       monotonicMs: () => this.clock.monotonicMs(),
     }
     this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))
+    const intake = new CommandIntake(world)
     const api = {
       ...world,
       ...{ calls, admit },
@@ -140,7 +142,7 @@ export class TestRooms {
       liveCallsOf: (userId: UserId) => index.callsOf(userId),
       history: this.history,
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
-        this.askOf(callId, request, idempotent),
+        intake.take(callId, request, idempotent, () => this.askOf(callId, request, idempotent)),
     }
     this.#send = sender(api, [...CALL_VIEWS, ...CALL_HISTORY, ...CALLS])
     for (const call of calls.live()) {

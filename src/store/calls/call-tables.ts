@@ -1,43 +1,47 @@
 /** Tables of calls, live and ended, and of what their people remember of them. */
 
 import { OF_A_USER } from '../accounts/account-tables.ts'
-import { EXPIRY, endingKey } from '../engine/expiries.ts'
 import { ID, TIME, untold } from '../engine/key-parts.ts'
-import { bytes, oneOf, sealed, typed } from '../engine/row-form.ts'
+import { bytes, type Form, oneOf, sealed, typed } from '../engine/row-form.ts'
 import { bytesTable, rowTable } from '../engine/table.ts'
 
-export const CALLS = rowTable('calls', { call: ID }, sealed, {
-  holds: 'a live call, sealed',
+export const CALLS = bytesTable('calls', { call: ID }, sealed, {
+  holds: 'a live call as it was written whole, sealed',
   *disagreements(key, _, rows) {
     if (rows.has('calls-ended', key)) yield 'the call is live, and ended in calls-ended'
   },
   remedy: 'a start may refuse it: restore a backup',
 })
 
-export const CALLS_ENDED = rowTable('calls-ended', { call: ID }, sealed, {
-  holds: 'a call that has ended, for a day, sealed',
-  ending: { kind: EXPIRY.endedCall },
-  remedy: 'late requests about the call are refused for a day; there is nothing to do',
+export const CALL_CHANGES = bytesTable('call-changes', { call: ID }, sealed, {
+  holds: 'how a live call has changed since, sealed',
+  relations: [{ in: 'calls', under: key => key, what: () => 'its call' }],
+  remedy: 'there is nothing to do: the next start with this call’s id removes it',
 })
 
-function callOf(key: Buffer): Buffer {
-  return key.subarray(TIME.bytes)
+const TIMED_AND_SEALED: Form<Uint8Array> = {
+  fits: value => value instanceof Uint8Array && sealed.fits(value.subarray(TIME.bytes)),
 }
+
+export const CALLS_ENDED = bytesTable('calls-ended', { call: ID }, TIMED_AND_SEALED, {
+  holds: 'a call that has ended, for a day, sealed, behind the time of its end',
+  relations: [
+    {
+      in: 'calls-by-end',
+      under: (key, row) => Buffer.concat([row.subarray(0, TIME.bytes), key]),
+      what: () => 'its end',
+    },
+  ],
+  remedy: 'late requests about the call are refused for a day; there is nothing to do',
+})
 
 /** An ended call, for late and repeated requests. */
 export const ENDED_CALL_KEPT_MS = 86_400_000
 
+/** Its rows go by their age, each with its call. */
 export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, oneOf(0), {
   holds: 'nothing: its key says when a call ended',
-  relations: [
-    { in: 'calls-ended', under: callOf, what: () => 'its call' },
-    {
-      in: 'expiries',
-      under: key =>
-        endingKey(EXPIRY.endedCall, key.readUIntBE(0, TIME.bytes) + ENDED_CALL_KEPT_MS, callOf(key)),
-      what: () => 'the call’s ending a day later',
-    },
-  ],
+  relations: [{ in: 'calls-ended', under: key => key.subarray(TIME.bytes), what: () => 'its call' }],
   remedy: 'the operator’s list misses a call for a day; there is nothing to do',
 })
 
