@@ -26,7 +26,7 @@ import { userInKey } from '../store/engine/keys.ts'
 import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import { WatchedCache } from '../store/engine/watched-cache.ts'
 import { DeviceInbox } from '../store/messages/device-inbox.ts'
-import { InboxStore } from '../store/messages/inbox-store.ts'
+import { InboxStore, type InboxStoreDeps } from '../store/messages/inbox-store.ts'
 import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writes.ts'
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
@@ -69,7 +69,7 @@ export type Stores = ReturnType<typeof openStores>
 export function openReadStores(
   database: ReadStore,
   inboxWrites: (inbox: InboxStore) => InboxWrites,
-  deps: Omit<StoresDeps, 'retention'>,
+  deps: Omit<StoresDeps, 'retention'> & Pick<InboxStoreDeps, 'isConnected'>,
 ) {
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
@@ -123,7 +123,10 @@ export function openReadStores(
 /** `isConnected` says whether the device has a socket at this moment. */
 export function openStores(database: Store, isConnected: NoticesDeps['isConnected'], deps: StoresDeps) {
   const { randomBytes, retention } = deps
-  const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), deps)
+  const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), {
+    ...deps,
+    isConnected,
+  })
   const { accounts, sessions, restrictions, expiries, secrets } = reads
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const base = { ...reads, database, randomBytes, outbox }

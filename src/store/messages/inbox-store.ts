@@ -2,6 +2,10 @@
  * The inbox of each device (contract 7.1): what it has to be told, in order, until it has settled it or its time is
  * over. Written in the change of what it tells of, so that neither is there without the other.
  *
+ * A device that is there soon settles what it gets, so that waits in a row of its change alone (`live-inboxes.ts`). What
+ * waits for longer, or for a device that is away, is kept: in the device's head, or behind it in rows of its own. All that
+ * is kept comes before all that is live.
+ *
  * An expired invitation is not shown any more. The room's last word then replaces it; without one, the inbox says
  * `call_missed` itself.
  */
@@ -19,13 +23,32 @@ import {
 } from '../../domain/messages/inbox.ts'
 import { assert } from '../../errors.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.ts'
+import { idInKey, idsKey, nameOfKey, rangeOf, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import type { Change, Happening, View } from '../engine/store.ts'
+import type { Change, Happening, Store, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
-
-import { type GroupPlace, MessageGroups } from './message-groups.ts'
-import { type Entry, type Head, INBOX, INBOX_HEADS, type InboxHead, rowKey } from './message-tables.ts'
+import {
+  byOffset,
+  type DropReason,
+  ENTRIES_MAX,
+  endOf,
+  entryOf,
+  lost,
+  rowsOf,
+  withFewEntries,
+} from './kept-entries.ts'
+import { LiveInboxes, type LiveMessage } from './live-inboxes.ts'
+import { recordsIn } from './live-rows.ts'
+import { MessageGroups } from './message-groups.ts'
+import {
+  type Entry,
+  type Head,
+  INBOX,
+  INBOX_HEADS,
+  type InboxHead,
+  LIVE_GROUPS,
+  rowKey,
+} from './message-tables.ts'
 
 export interface InboxMessage {
   readonly offset: number
@@ -53,19 +76,23 @@ export interface InboxEntry {
   readonly replaces?: bigint | undefined
 }
 
-/** Why messages were dropped unsettled: for want of room, or after seven days. */
-type DropReason = 'full' | 'expired'
+export interface InboxStoreDeps extends StoreDeps {
+  /** Whether the device has a socket at this moment; left out where it can't be known: nobody is there then. */
+  readonly isConnected?: (userId: UserId, deviceId: DeviceId) => boolean
+}
 
 export class InboxStore {
-  readonly #deps: StoreDeps
+  readonly #deps: InboxStoreDeps
   readonly #groups: MessageGroups
+  readonly #live: LiveInboxes
   /** Each message has its device's head read three times: to add it, to fetch it, to acknowledge it. */
   readonly #heads: RowCache<Head, Head | null>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
-  constructor(deps: StoreDeps) {
+  constructor(deps: InboxStoreDeps) {
     this.#deps = deps
     this.#groups = new MessageGroups(deps)
+    this.#live = new LiveInboxes(deps)
     this.#heads = new RowCache(deps.database, INBOX_HEADS, head => head ?? null, HEADS_KEPT_MAX)
     deps.database.subscribe('inbox-dropped', ({ reason }) => {
       this.#dropped[reason] += 1
@@ -79,11 +106,14 @@ export class InboxStore {
   }
 
   head(view: View, userId: UserId, deviceId: DeviceId): InboxHead {
-    const head = this.#read(view, idsKey(userId, deviceId))
+    const device = idsKey(userId, deviceId)
+    const head = this.#read(view, device)
     if (head === undefined) return NO_HEAD
-    const { epoch, nextOffset, lostOffset, delivered } = head
-    const count = head.rows + this.#waiting(view, head.entries).length
-    return { epoch, nextOffset, lostOffset, count, ...(delivered && { delivered }) }
+    const { epoch, lostOffset, delivered } = head
+    const live = this.#liveOf(view, device, head)
+    const [nextOffset, givenBelow] = this.#live.offsetBounds(view, nameOfKey(device), head)
+    const count = head.rows + this.#waiting(view, head.entries).length + live.length
+    return { epoch, nextOffset, givenBelow, lostOffset, count, ...(delivered && { delivered }) }
   }
 
   /** Unexpired messages, in order. */
@@ -110,44 +140,49 @@ export class InboxStore {
    * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it. A
    * `contact_changed` replaces the one before of the same contact: a contact who renames themselves often pushes nothing out.
    */
-  append(
-    change: Change,
-    userId: UserId,
-    deviceId: DeviceId,
-    { item, expiresAtMs = Number.POSITIVE_INFINITY, replaces }: InboxEntry,
-  ): number {
-    const { nowMs } = change
-    const callId = callInvitedTo(item)
+  append(change: Change, userId: UserId, deviceId: DeviceId, entry: InboxEntry): number {
     const device = idsKey(userId, deviceId)
-    const known = this.#read(change, device) ?? this.#newHead()
-    const rung = this.#withdraw(change, known, callId ?? replaces) ?? known
-    const current = this.#withoutOutdated(change, rung, item)
-    const head = this.#makeRoom(change, device, this.#withoutSettled(change, current))
-    const offset = head.nextOffset
-    const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
-    const message = { offset, queue: queueOf(item), atMs: nowMs, expiresAtMs: endsAtMs }
-    const entry = entryOf(message, callId, this.#groups.add(change, item))
-    const looksAtMs = Math.min(head.looksAtMs, endOf(entry))
-    if (looksAtMs < head.looksAtMs) this.#moveLook(change, device, head.looksAtMs, looksAtMs)
-    const next = { ...head, nextOffset: offset + 1, looksAtMs, entries: [...head.entries, entry] }
-    change.put(INBOX_HEADS, device, withFewEntries(change, device, next))
+    const head = this.#read(change, device) ?? this.#newHead()
+    const isThere = this.#deps.isConnected?.(userId, deviceId) ?? false
     change.happened({ kind: 'inbox-news', userId, deviceId })
-    return offset
+    const live = this.#liveWithout(change, device, head, entry)
+    const count = head.rows + head.entries.length + live.length
+    if (!isThere || this.#live.isFull || count >= INBOX_MESSAGES_MAX)
+      return this.#appendKept(change, device, head, entry)
+    return this.#appendLive(
+      change,
+      device,
+      live.length < LIVE_MAX ? head : this.#kept(change, device, head),
+      entry,
+    )
   }
 
   /** The device is done with these. Those that are gone already are passed over. */
   settle(change: Change, userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
-    const head = this.#read(change, device)
+    const live = this.#live.waiting(change, nameOfKey(device))
+    const kept: number[] = []
+    for (const offset of offsets) {
+      const message = live.find(each => each.offset === offset)
+      if (message === undefined) kept.push(offset)
+      else this.#live.settle(change, message)
+    }
+    const head = kept.length === 0 ? undefined : this.#read(change, device)
     if (head === undefined) return
     let { rows } = head
-    for (const offset of offsets) {
+    for (const offset of kept) {
       // Its head is not written for that: the next write of the head leaves out settled messages.
       const entry = head.entries.find(entry => entry.offset === offset)
       if (entry !== undefined) this.#groups.settle(change, entry)
       else if (rows > 0 && this.#removeRow(change, device, offset)) rows -= 1
     }
     if (rows !== head.rows) change.put(INBOX_HEADS, device, { ...head, rows })
+  }
+
+  /** Keeps what has been live for a minute, so many messages in a change. */
+  async keepLong(database: Store, nowMs: number): Promise<void> {
+    const isDue = (view: View) => !this.#live.waitingLong(view, nowMs)[Symbol.iterator]().next().done
+    while (database.view(isDue)) await database.change(change => this.#keepLong(change), nowMs)
   }
 
   /**
@@ -175,9 +210,12 @@ export class InboxStore {
   dropInvitation(change: Change, userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
     const device = idsKey(userId, deviceId)
     const head = this.#read(change, device)
-    const changed = head && this.#withdraw(change, head, callId)
+    if (head === undefined) return false
+    const live = this.#liveOf(change, device, head).find(message => message.callId === callId)
+    if (live !== undefined) this.#live.settle(change, live)
+    const changed = this.#withdraw(change, head, callId)
     if (changed !== undefined) change.put(INBOX_HEADS, device, changed)
-    return changed !== undefined
+    return live !== undefined || changed !== undefined
   }
 
   /** Nothing remains of a device's inbox. */
@@ -211,6 +249,11 @@ export class InboxStore {
     }
     assert(view.count(INBOX) === rows, 'every row is counted by a head')
     assert(this.#groups.countOf(view) === groups.size, 'every group has a message that waits')
+    for (const { device, offset } of this.#live.assertConsistent(view)) {
+      const head = view.get(INBOX_HEADS, Buffer.from(device, 'latin1'))
+      assert(head !== undefined, 'what waits for a device has its head')
+      assert(head.nextOffset <= offset && offset < head.reservedTo, 'what is live is behind what is kept')
+    }
   }
 
   #assertInbox(view: View, device: Uint8Array, head: Head): readonly Entry[] {
@@ -231,6 +274,121 @@ export class InboxStore {
     return waiting
   }
 
+  /** The offset is taken from those that the head has reserved, so that the head is seldom written. */
+  #appendLive(
+    change: Change,
+    device: Uint8Array,
+    known: Head,
+    { item, expiresAtMs = NEVER, replaces }: InboxEntry,
+  ): number {
+    const name = nameOfKey(device)
+    const offset = this.#live.nextOffset(change, name, known)
+    if (offset >= known.reservedTo) {
+      const head = { ...known, reservedTo: offset + RESERVED_AT_ONCE }
+      change.put(INBOX_HEADS, device, withFewEntries(change, device, head))
+    }
+    const endsAtMs = Math.min(expiresAtMs, change.nowMs + INBOX_KEPT_MS)
+    const callId = callInvitedTo(item)
+    // The head is not written for what is replaced.
+    this.#withdraw(change, known, callId ?? replaces)
+    this.#withoutOutdated(change, known, item)
+    this.#live.add(change, { device: name, offset, expiresAtMs: endsAtMs, callId, item })
+    return offset
+  }
+
+  #appendKept(
+    change: Change,
+    device: Uint8Array,
+    known: Head,
+    { item, expiresAtMs = NEVER, replaces }: InboxEntry,
+  ): number {
+    const { nowMs } = change
+    const callId = callInvitedTo(item)
+    const kept = this.#kept(change, device, known)
+    const rung = this.#withdraw(change, kept, callId ?? replaces) ?? kept
+    const current = this.#withoutOutdated(change, rung, item)
+    const head = this.#makeRoom(change, device, this.#withoutSettled(change, current))
+    const offset = head.nextOffset
+    const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
+    const message = { offset, queue: queueOf(item), atMs: nowMs, expiresAtMs: endsAtMs }
+    const entry = entryOf(message, callId, this.#groups.add(change, item))
+    const looksAtMs = this.#lookedAt(change, device, head.looksAtMs, endOf(entry))
+    const entries = [...head.entries, entry]
+    const next = { ...head, nextOffset: offset + 1, reservedTo: offset + 1, looksAtMs, entries }
+    change.put(INBOX_HEADS, device, withFewEntries(change, device, next))
+    return offset
+  }
+
+  /** The head as it is to be written where it holds what was live, up to an offset or all. */
+  #kept(change: Change, device: Uint8Array, head: Head, upTo?: number): Head {
+    const name = nameOfKey(device)
+    const nextOffset = upTo === undefined ? this.#live.nextOffset(change, name, head) : upTo + 1
+    const entries = [...head.entries]
+    let { looksAtMs, lostOffset } = head
+    for (const message of this.#liveOf(change, device, head)) {
+      const { offset, atMs, expiresAtMs, callId } = message
+      if (offset >= nextOffset) break
+      const item = this.#live.open(change, message)
+      this.#live.settle(change, message)
+      if (item === undefined) {
+        lostOffset = offset
+        continue
+      }
+      const place = this.#groups.add(change, item)
+      const entry = entryOf({ offset, queue: queueOf(item), atMs, expiresAtMs }, callId, place)
+      looksAtMs = this.#lookedAt(change, device, looksAtMs, endOf(entry))
+      entries.push(entry)
+    }
+    const reservedTo = upTo === undefined ? nextOffset : head.reservedTo
+    return { ...head, nextOffset, reservedTo, lostOffset, looksAtMs, entries }
+  }
+
+  #keepLong(change: Change): void {
+    /** By device. */
+    const upTo = new Map<string, number>()
+    let count = 0
+    for (const { device, offset } of this.#live.waitingLong(change, change.nowMs)) {
+      upTo.set(device, Math.max(offset, upTo.get(device) ?? 0))
+      if (++count === KEPT_AT_ONCE) break
+    }
+    for (const [name, offset] of upTo) {
+      const device = Buffer.from(name, 'latin1')
+      const head = this.#read(change, device)
+      assert(head !== undefined, 'what waits for a device has its head')
+      change.put(
+        INBOX_HEADS,
+        device,
+        withFewEntries(change, device, this.#kept(change, device, head, offset)),
+      )
+    }
+  }
+
+  #liveOf(view: View, device: Uint8Array, { nextOffset }: Head): readonly LiveMessage[] {
+    const live = this.#live.waiting(view, nameOfKey(device))
+    // In a view that is ahead of what this process has heard, they may be kept already.
+    return live.length === 0 || live[0]!.offset >= nextOffset
+      ? live
+      : live.filter(({ offset }) => offset >= nextOffset)
+  }
+
+  /** What is live without what an item that comes replaces. */
+  #liveWithout(
+    change: Change,
+    device: Uint8Array,
+    head: Head,
+    { item, replaces }: InboxEntry,
+  ): readonly LiveMessage[] {
+    const live = this.#liveOf(change, device, head)
+    const callId = callInvitedTo(item) ?? replaces
+    const isReplaced = (message: LiveMessage) =>
+      callId === undefined
+        ? isOutdatedBy(item, item) && isOutdatedBy(this.#live.open(change, message), item)
+        : message.callId === callId
+    const replaced = live.filter(isReplaced)
+    for (const message of replaced) this.#live.settle(change, message)
+    return replaced.length === 0 ? live : live.filter(message => !replaced.includes(message))
+  }
+
   /** Ends invitations of an inbox whose time has run out; returns when to look again. */
   #look(change: Change, device: Uint8Array): number | undefined {
     const { nowMs } = change
@@ -246,10 +404,13 @@ export class InboxStore {
     return looksAtMs === NEVER ? undefined : looksAtMs
   }
 
-  #moveLook(change: Change, device: Uint8Array, fromMs: number, toMs: number): void {
+  /** When the sweep looks, where it is to do so at `toMs` at the latest. */
+  #lookedAt(change: Change, device: Uint8Array, fromMs: number, toMs: number): number {
+    if (fromMs <= toMs) return fromMs
     const { expiries } = this.#deps
     if (fromMs !== NEVER) expiries.remove(change, EXPIRY.inbox, fromMs, device)
     expiries.add(change, EXPIRY.inbox, toMs, device)
+    return toMs
   }
 
   #expire(change: Change, device: Uint8Array, entry: Entry): void {
@@ -340,6 +501,11 @@ export class InboxStore {
       // A message that another secret sealed can't be opened. The sweep removes it in its time.
       if (item !== undefined) yield { offset, queue, item, atMs, expiresAtMs }
     }
+    for (const message of this.#liveOf(view, device, head)) {
+      const item = message.offset > offset ? this.#live.open(view, message) : undefined
+      const { atMs, expiresAtMs } = message
+      if (item !== undefined) yield { offset: message.offset, queue: queueOf(item), item, atMs, expiresAtMs }
+    }
   }
 
   #read(view: View, device: Uint8Array): Head | undefined {
@@ -351,6 +517,7 @@ export class InboxStore {
     for (const { key, value } of [...change.range(INBOX_HEADS, range)]) {
       for (const entry of value.entries) this.#groups.settle(change, entry)
       for (const entry of rowsOf(change, key, 0)) this.#groups.settle(change, entry)
+      for (const message of this.#live.waiting(change, nameOfKey(key))) this.#live.settle(change, message)
     }
     for (const table of [INBOX, INBOX_HEADS] as const) {
       for (const key of [...change.keys(table, range)]) change.remove(table, key)
@@ -359,7 +526,15 @@ export class InboxStore {
 
   #newHead(): Head {
     const { nextOffset, lostOffset } = NO_HEAD
-    return { epoch: this.#newEpoch(), nextOffset, lostOffset, looksAtMs: NEVER, rows: 0, entries: [] }
+    return {
+      epoch: this.#newEpoch(),
+      nextOffset,
+      reservedTo: nextOffset,
+      lostOffset,
+      looksAtMs: NEVER,
+      rows: 0,
+      entries: [],
+    }
   }
 
   #newEpoch(): number {
@@ -367,67 +542,31 @@ export class InboxStore {
   }
 }
 
-/** In the order of their shapes. */
-function entryOf(
-  { offset, queue, atMs, expiresAtMs }: Omit<InboxMessage, 'item'>,
-  callId: bigint | undefined,
-  { group, at }: GroupPlace,
-): Entry {
-  if (callId === undefined) return { offset, queue, atMs, expiresAtMs, group, at }
-  return { offset, queue, atMs, expiresAtMs, callId, group, at }
-}
-
-/** Gives the oldest entries rows, so that the head stays small. Invitations stay: they are looked for by their call. */
-function withFewEntries(change: Change, device: Uint8Array, head: Head): Head {
-  const { entries } = head
-  if (entries.length <= ENTRIES_MAX) return head
-  const stays = (entry: Entry, at: number) =>
-    at >= entries.length - ENTRIES_KEPT || entry.callId !== undefined
-  const moved = entries.filter((entry, at) => !stays(entry, at))
-  for (const entry of moved) change.put(INBOX, rowKey(device, entry.offset), entry)
-  return { ...head, rows: head.rows + moved.length, entries: entries.filter(stays) }
-}
-
-function lost(change: Change, head: Head, offset: number, reason: DropReason): Head {
-  change.happened({ kind: 'inbox-dropped', reason })
-  return { ...head, lostOffset: Math.max(head.lostOffset, offset) }
-}
-
-function byOffset(one: Entry, other: Entry): number {
-  return one.offset - other.offset
-}
-
-/** Those that have rows, behind `offset`. */
-function rowsOf(view: View, device: Uint8Array, offset: number, limit?: number): Entry[] {
-  const range = {
-    start: rowKey(device, offset + 1),
-    end: keyBehind(device),
-    ...(limit !== undefined && { limit }),
-  }
-  return [...view.range(INBOX, range)].map(({ value }) => value)
-}
-
 /**
- * News of an inbox, where a row of this table and key has changed, for a process that hears of changes by their rows. A head
- * is also written when a message goes: then there is nothing to find.
+ * News of inboxes, where a row of this table and key has changed, for a process that hears of changes by their rows. A head
+ * is also written when a message goes, and for messages to come: then there is nothing to find.
  */
-export function inboxNewsOf(table: string, key: Uint8Array): Happening | undefined {
-  if (table !== INBOX_HEADS.name) return undefined
-  return { kind: 'inbox-news', userId: userInKey(key), deviceId: idInKey(key, 1) as DeviceId }
+export function* inboxNewsOf(view: View, table: string, key: Uint8Array): Iterable<Happening> {
+  if (table === INBOX_HEADS.name) yield newsOf(key)
+  if (table !== LIVE_GROUPS.name) return
+  // Where it is gone by now, all are done with it, or heads have it.
+  const row = view.get(LIVE_GROUPS, key)
+  for (const { device } of row === undefined ? [] : recordsIn(row))
+    yield newsOf(Buffer.from(device, 'latin1'))
 }
 
-/** When the sweep ends a message: an invitation some time after it is no longer shown. */
-export function endOf({ expiresAtMs, callId }: Pick<Entry, 'expiresAtMs' | 'callId'>): number {
-  return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
+function newsOf(device: Uint8Array): Happening {
+  return { kind: 'inbox-news', userId: userInKey(device), deviceId: idInKey(device, 1) as DeviceId }
 }
 
-/** A room speaks five seconds after the ring; the rest is for a process that was down for a while. */
-const LAST_WORD_WITHIN_MS = 60_000
-/** Beyond it, the oldest move into rows of their own, all but a few. */
-const ENTRIES_MAX = 16
-const ENTRIES_KEPT = 8
 const LOOKED_THROUGH_AT: ReadonlySet<number> = new Set([4, 8])
+/** A device that is awake has fewer open. */
+const LIVE_MAX = 32
+/** A head is written once for so many messages that are live. */
+const RESERVED_AT_ONCE = 64
+/** Messages that are kept in one change: a few milliseconds. */
+const KEPT_AT_ONCE = 256
 /** Half a kilobyte each. */
 const HEADS_KEPT_MAX = 4_096
 const NEVER = Number.POSITIVE_INFINITY
-const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
+const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, givenBelow: 1, lostOffset: 0, count: 0 }
