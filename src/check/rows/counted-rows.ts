@@ -3,7 +3,7 @@
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
 import type { Figures, StoredHistoryRow } from '../../store/calls/call-tables.ts'
 import { idsKey } from '../../store/engine/keys.ts'
-import { endOf } from '../../store/messages/kept-entries.ts'
+import { endOf } from '../../store/messages/kept-inboxes.ts'
 import { isSettledIn } from '../../store/messages/live-rows.ts'
 import type { Entry, Head } from '../../store/messages/message-tables.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'

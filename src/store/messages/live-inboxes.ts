@@ -14,45 +14,20 @@ import { nameOfKey } from '../engine/keys.ts'
 import { type Change, isChange, type View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { Sealed } from '../tables/sealed.ts'
-import { formatLiveRow, recordsEnd, recordsIn } from './live-rows.ts'
+import {
+  allBits,
+  bitsIn,
+  bitsRow,
+  groupOf,
+  type LiveGroup,
+  type LiveMessage,
+  newGroup,
+  type Presence,
+} from './live-groups.ts'
+import { formatLiveRow, recordsEnd } from './live-rows.ts'
 import { hasRoomFor, newGroupId } from './message-groups.ts'
-import { type Head, LIVE_GROUPS, LIVE_SETTLED } from './message-tables.ts'
+import { type Head, type InboxHead, LIVE_GROUPS, LIVE_SETTLED } from './message-tables.ts'
 import { packItems, unpackItems } from './packed-items.ts'
-import { UnsettledValue } from './unsettled-value.ts'
-
-export interface LiveMessage {
-  /** The name of its device's key. */
-  readonly device: string
-  readonly offset: number
-  readonly atMs: number
-  readonly expiresAtMs: number
-  /** The call of an invitation. */
-  readonly callId: bigint | undefined
-  /** Undefined where it is not opened. */
-  item: InboxItem | undefined
-  /** Undefined until its change ends. */
-  group: LiveGroup | undefined
-  /** Which of the group's messages it is. */
-  at: number
-}
-
-/** `absent`: it was never there, or no trace says so. */
-type Presence = 'there' | 'gone' | 'absent'
-
-/** A row of messages. It is put once and removed once. */
-interface LiveGroup {
-  readonly id: Uint8Array
-  readonly name: string
-  readonly atMs: number
-  readonly messages: readonly LiveMessage[]
-  readonly presence: UnsettledValue<Presence>
-  /** A bit for each message that its device is done with. */
-  readonly settled: UnsettledValue<number>
-  /** Those of them whose messages have left the lists of their devices. */
-  unlisted: number
-  wasDurable: boolean
-  isOpened: boolean
-}
 
 /** Messages of a change that become a row at its end. */
 interface OpenGroup {
@@ -159,26 +134,31 @@ export class LiveInboxes {
     return next
   }
 
-  /** Below the first no message is to come, and below the second are all so far. */
-  offsetBounds(
+  /** See `InboxHead`. */
+  boundsOf(
     view: View,
     device: string,
     { epoch, nextOffset, reservedTo, lostOffset }: Head,
-  ): readonly [nextOffset: number, givenBelow: number] {
+  ): Pick<InboxHead, 'nextOffset' | 'givenBelow'> {
     this.#load(view)
     const known = this.#nextOffsets.get(device)
     const isKnown = known?.epoch === epoch
     const base = Math.max(nextOffset, isKnown ? known.next : lostOffset + 1)
     const next = this.#behindMessages(view, device, base)
-    return [next, isKnown ? next : Math.max(next, reservedTo)]
+    return { nextOffset: next, givenBelow: isKnown ? next : Math.max(next, reservedTo) }
   }
 
   /** Keeps a message for a device until that has settled it. */
   add(
     change: Change,
-    message: Pick<LiveMessage, 'device' | 'offset' | 'expiresAtMs' | 'callId'> & { readonly item: InboxItem },
+    device: string,
+    {
+      offset,
+      expiresAtMs,
+      callId,
+      item,
+    }: Pick<LiveMessage, 'offset' | 'expiresAtMs' | 'callId'> & { readonly item: InboxItem },
   ): void {
-    const { device, offset, expiresAtMs, callId, item } = message
     const running = this.#runningIn(change)!
     const added = { device, offset, atMs: change.nowMs, expiresAtMs, callId, item, group: undefined, at: 0 }
     let group = running.groups.at(-1)
@@ -422,46 +402,8 @@ export class LiveInboxes {
   }
 }
 
-function newGroup(id: Uint8Array, messages: readonly LiveMessage[]): LiveGroup {
-  return {
-    id,
-    name: nameOfKey(id),
-    atMs: Buffer.from(id.buffer, id.byteOffset, id.length).readUIntBE(0, 6),
-    messages,
-    presence: new UnsettledValue<Presence>('absent'),
-    settled: new UnsettledValue(0),
-    unlisted: 0,
-    wasDurable: false,
-    isOpened: false,
-  }
-}
-
-/** Not opened. */
-function groupOf(key: Uint8Array, row: Uint8Array): LiveGroup {
-  // A key of changed rows is a part of a message.
-  const id = Buffer.from(key)
-  const messages: LiveMessage[] = []
-  const group = newGroup(id, messages)
-  for (const record of recordsIn(row)) messages.push({ ...record, atMs: group.atMs, item: undefined, group })
-  return group
-}
-
 function without(messages: readonly LiveMessage[], message: LiveMessage): LiveMessage[] {
   return messages.filter(each => each !== message)
-}
-
-function allBits({ messages }: LiveGroup): number {
-  return (2 ** messages.length - 1) >>> 0
-}
-
-function bitsIn(row: Uint8Array | undefined): number {
-  return row === undefined ? 0 : Buffer.from(row.buffer, row.byteOffset, row.length).readUInt32LE()
-}
-
-function bitsRow(bits: number): Uint8Array {
-  const row = Buffer.allocUnsafe(4)
-  row.writeUInt32LE(bits)
-  return row
 }
 
 function newMark(): object {

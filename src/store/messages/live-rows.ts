@@ -37,10 +37,11 @@ export function formatLiveRow(records: readonly LiveRecord[], sealed: Uint8Array
   return row
 }
 
-/** In order. */
+/** In order; none in a row that is damaged. */
 export function recordsIn(row: Uint8Array): LiveRecord[] {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length)
   const records: LiveRecord[] = []
+  if (recordsEnd(row) > row.length) return records
   for (let at = 0; at < bytes[0]!; at++) {
     const from = 1 + RECORD_BYTES * at
     const callId = bytes.readBigUInt64BE(from + CALL_AT)

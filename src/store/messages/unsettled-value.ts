@@ -25,7 +25,10 @@ export class UnsettledValue<Value extends string | number> {
 
   /** As this view, or this change, sees it; `read` asks the store. */
   of(view: View, read: () => Value): Value {
-    if (this.#writes > 0 && isChange(view)) return (this.#written ??= read())
+    if (this.#writes > 0 && isChange(view)) {
+      this.#written ??= read()
+      return this.#written
+    }
     if (this.#durable !== undefined) return this.#durable
     const value = read()
     if (this.#writes === 0) this.#durable = value
