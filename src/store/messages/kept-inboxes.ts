@@ -63,10 +63,10 @@ export class KeptInboxes {
 
   /** Gives the oldest entries rows, so that the head stays small. Invitations stay: they are looked for by their call. */
   put(change: Change, device: Uint8Array, head: Head): void {
-    const { entries } = head
-    if (entries.length <= ENTRIES_MAX) return change.put(INBOX_HEADS, device, head)
+    if (head.entries.length <= ENTRIES_MAX) return change.put(INBOX_HEADS, device, head)
+    const entries = this.#waiting(change, head.entries)
     const stays = (entry: Entry, at: number) =>
-      at >= entries.length - ENTRIES_KEPT || entry.callId !== undefined
+      entries.length <= ENTRIES_MAX || at >= entries.length - ENTRIES_KEPT || entry.callId !== undefined
     const moved = entries.filter((entry, at) => !stays(entry, at))
     for (const entry of moved) change.put(INBOX, rowKey(device, entry.offset), entry)
     const rows = head.rows + moved.length
