@@ -3,6 +3,7 @@
 import { USER_VIEW_TABLES } from '../api/accounts/user-view.ts'
 import type { UserViews } from '../api/deps.ts'
 import type { TokenLifetimes } from '../domain/accounts/session.ts'
+import type { Presence } from '../domain/devices/presence.ts'
 import type { UserId } from '../domain/ids.ts'
 import { deriveSecrets } from '../domain/secrets.ts'
 import { SETTLED_WITHIN_MS, USER_VIEWS_KEPT_MAX } from '../limits.ts'
@@ -26,7 +27,7 @@ import { userInKey } from '../store/engine/keys.ts'
 import type { ReadStore, Store, View } from '../store/engine/store.ts'
 import { WatchedCache } from '../store/engine/watched-cache.ts'
 import { DeviceInbox } from '../store/messages/device-inbox.ts'
-import { InboxStore, type InboxStoreDeps } from '../store/messages/inbox-store.ts'
+import { InboxStore } from '../store/messages/inbox-store.ts'
 import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writes.ts'
 import { Notices, type NoticesDeps } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
@@ -69,7 +70,7 @@ export type Stores = ReturnType<typeof openStores>
 export function openReadStores(
   database: ReadStore,
   inboxWrites: (inbox: InboxStore) => InboxWrites,
-  deps: Omit<StoresDeps, 'retention'> & Pick<InboxStoreDeps, 'isConnected'>,
+  deps: Omit<StoresDeps, 'retention'> & Partial<Presence>,
 ) {
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)

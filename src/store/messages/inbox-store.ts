@@ -10,6 +10,7 @@
  * `call_missed` itself.
  */
 
+import type { Presence } from '../../domain/devices/presence.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import {
   callInvitedTo,
@@ -47,18 +48,14 @@ export interface InboxEntry {
   readonly replaces?: bigint | undefined
 }
 
-export interface InboxStoreDeps extends StoreDeps {
-  /** Whether the device has a socket at this moment. Left out: nobody is there, which no process that writes says. */
-  readonly isConnected?: ((userId: UserId, deviceId: DeviceId) => boolean) | undefined
-}
-
 export class InboxStore {
-  readonly #deps: InboxStoreDeps
+  readonly #deps: StoreDeps & Partial<Presence>
   readonly #kept: KeptInboxes
   readonly #live: LiveInboxes
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
-  constructor(deps: InboxStoreDeps) {
+  /** Nobody is there, where no presence is given: as in a process that only reads. */
+  constructor(deps: StoreDeps & Partial<Presence>) {
     this.#deps = deps
     this.#kept = new KeptInboxes(deps, (change, userId, deviceId, item) =>
       this.append(change, userId, deviceId, { item }),
