@@ -164,7 +164,17 @@ function tellOfInvitationsEnd(effects: CallEffect[], change: Change, { was, is }
   for (const { deviceId } of was.devices) {
     const isOwn = by !== undefined && by.userId === userId && by.deviceId === deviceId
     if (isOwn) effects.push({ kind: 'withdraw', userId, deviceId })
-    else effects.push({ ...plainNotice({ userId, deviceId }, notice), replaces: 'invitation', isMissed })
+    else
+      effects.push({
+        kind: 'device',
+        userId,
+        deviceId,
+        notice,
+        encryptedAESKey: undefined,
+        expiresAtMs: undefined,
+        replaces: 'invitation',
+        isMissed,
+      })
   }
 }
 
@@ -299,18 +309,12 @@ function overNotice({ after, nowMs, overNotices }: Change, participant: Particip
   )
   if (known !== undefined) return known
   const { callId, version } = after
-  const notice: OverBody = {
-    ...end,
-    callId,
-    version,
-    callerId,
-    callerName,
-    displayName,
-    alias,
-    isContact,
-    isVideo,
-    atMs: nowMs,
-  }
+  const over = { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs: nowMs }
+  // In this order: V8 takes ten times as long to add members after a spread.
+  const notice: OverBody =
+    end.kind === 'call_answered_elsewhere'
+      ? { kind: end.kind, reason: end.reason, ...over }
+      : { kind: end.kind, ...over }
   overNotices.push(notice)
   return notice
 }
