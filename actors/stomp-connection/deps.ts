@@ -46,7 +46,7 @@ export interface StompCalls {
 export interface StompConnectionDeps {
   /** `name/version`, of printable ASCII. */
   readonly server: string
-  readonly isDevelopment: boolean
+  readonly hasTestTopics: boolean
   readonly areRatesLimited: boolean
   /** Whether the server is stopping: a connection that opens now is asked to come back. */
   readonly isDraining: () => boolean

@@ -121,7 +121,7 @@ class House {
     const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
     return {
       server: 'bench/1',
-      isDevelopment: false,
+      hasTestTopics: false,
       areRatesLimited: false,
       isDraining: () => false,
       problemOf,

@@ -58,7 +58,7 @@ export interface SignallingDeps {
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
   readonly runConnect: RunConnect
-  readonly isDevelopment: boolean
+  readonly hasTestTopics: boolean
   /** Undefined where no rate counts, in development. */
   readonly admission: StompConnectionDeps['admission']
   readonly idsAs: IdForm
@@ -139,7 +139,7 @@ export class Signalling {
   #connectionKind() {
     const {
       version,
-      isDevelopment,
+      hasTestTopics,
       admission,
       idsAs,
       admit,
@@ -153,7 +153,7 @@ export class Signalling {
     const monotonicMs = wholeMs(this.#deps.monotonicMs)
     return stompConnectionKind({
       server: `callsign/${version}`,
-      isDevelopment,
+      hasTestTopics,
       areRatesLimited: admission !== undefined,
       isDraining: this.#whetherDraining,
       monotonicMs,

@@ -145,7 +145,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
   const faults: string[] = []
   const stompDeps: StompConnectionDeps = {
     server: 'callsign/0.0.0',
-    isDevelopment: true,
+    hasTestTopics: true,
     areRatesLimited: false,
     isDraining: () => false,
     monotonicMs: () => world.monotonicMs(),

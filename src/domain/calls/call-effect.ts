@@ -19,7 +19,7 @@ import {
   type RoomEntry,
 } from './call.ts'
 import type { CallEffect, ChangedCall } from './call-command.ts'
-import { changedHistoryRow } from './call-history.ts'
+import { historyEffectOf } from './call-history.ts'
 import type {
   CallTopicEvent,
   DeviceEffect,
@@ -50,7 +50,7 @@ export function effectsOf(
     ...members.flatMap(participant => endsOfAttendance(change, participant)),
     ...endings(change),
     ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
-    ...members.flatMap(participant => historyOf(change, participant)),
+    ...historyOf(change),
     ...webhookEventsOf(before, after).map(event => ({ kind: 'webhook' as const, event })),
   ]
 }
@@ -273,9 +273,9 @@ function participantEvents(before: Call, after: Call, participant: Participant):
   return [{ kind, callId, version, participant: participantView(after, participant) }]
 }
 
-function historyOf({ before, after }: Change, participant: Participant): CallEffect[] {
-  const row = changedHistoryRow(before, after, participant)
-  return row === undefined ? [] : [{ kind: 'history', userId: participant.userId, row }]
+function historyOf({ before, after }: Change): CallEffect[] {
+  const effect = historyEffectOf(before, after)
+  return effect === undefined ? [] : [effect]
 }
 
 function overNotice(

@@ -45,6 +45,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'sms-dial-codes',
   'rates',
   'refused-sign-ins',
+  'webhook-batches',
   'webhook-dead',
   ...LEFT_EMPTY,
 ])
