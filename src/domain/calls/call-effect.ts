@@ -83,7 +83,7 @@ interface Change {
   readonly after: Call
   readonly by: CallDeviceRef | undefined
   readonly nowMs: number
-  /** Devices that are told the same share one body, which is then packed, sealed and written as JSON once. */
+  /** Devices that get the same message share one body: it is packed, sealed and written as JSON once. */
   readonly invitations: Invitation[]
   readonly overNotices: OverBody[]
 }
@@ -111,7 +111,7 @@ function invitationOf(
   const { invitedAtMs, isVideo, isOnGoing } = participant
   const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
   const expiresAtMs = invitedAtMs + RING_S * 1000
-  // What is not compared is the call's, or the caller's.
+  // All other members are the call's, or the caller's.
   const known = invitations.find(
     each =>
       each.callerId === callerId &&
