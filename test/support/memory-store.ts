@@ -51,6 +51,7 @@ export class MemoryStore<Note = never> implements Store {
   #written: Written<Note>[] = []
   #running: { readonly change: MemoryChange; readonly notes: Note[] } | undefined
   #notesAhead: Note[] = []
+  #lastAsked: Note[] | undefined
   #isDead = false
   #lastChange = 0
 
@@ -63,6 +64,7 @@ export class MemoryStore<Note = never> implements Store {
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result> {
     const notes = this.#notesAhead
     this.#notesAhead = []
+    this.#lastAsked = notes
     return new Promise<Result>((resolve, reject) => {
       if (this.#isDead) return
       this.#waiting.push({ write, atMs, resolve: resolve as Queued<Note>['resolve'], reject, notes })
@@ -93,6 +95,18 @@ export class MemoryStore<Note = never> implements Store {
   /** Says something of the change that is asked for next. */
   noteAhead(note: Note): void {
     this.#notesAhead.push(note)
+  }
+
+  /** Names the change that was asked for last. */
+  get lastAsked(): object | undefined {
+    return this.#lastAsked
+  }
+
+  /** What was said ahead is of this change, which still waits. */
+  noteOf(asked: object): void {
+    const queued = this.#waiting.find(({ notes }) => notes === asked)
+    assert(queued !== undefined, 'a change that takes more still waits')
+    queued.notes.push(...this.#notesAhead.splice(0))
   }
 
   /** Says something of the change that runs. */
