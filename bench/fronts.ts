@@ -6,7 +6,7 @@
  * processes need together is in the details.
  */
 
-import { cpSync, readFileSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatTilePath, TILE_WIDTH } from '../src/log/tile.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
@@ -17,7 +17,7 @@ import type { ConnectLoadFigures, ConnectLoadProtocol } from './support/connect-
 import { type HttpRequest, runHttpLoad, writeRequests } from './support/http-load.ts'
 import { targetOf } from './support/load-socket.ts'
 import { lookupRequests } from './support/lookups.ts'
-import { cpuSeconds, mainThreadMs } from './support/machine.ts'
+import { childrenOf, cpuSeconds, mainThreadMs } from './support/machine.ts'
 import { prefilledLog } from './support/prefill.ts'
 import { Program, type Protocol } from './support/program.ts'
 import { interleaved, type Turns } from './support/rounds.ts'
@@ -151,11 +151,6 @@ async function openPair(
       for (const { server } of [alone, fronts]) await server.end()
     },
   }
-}
-
-function childrenOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
-  return text.split(' ').filter(Boolean).map(Number)
 }
 
 /** The result of a run, and its microseconds of processor time. */

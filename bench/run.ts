@@ -13,6 +13,7 @@ import { callCost } from './call-cost.ts'
 import { callStart } from './call-start.ts'
 import { connectRate } from './connect-rate.ts'
 import { connections } from './connections.ts'
+import { durableMessages } from './durable-messages.ts'
 import { fanOut } from './fan-out.ts'
 import { fronts } from './fronts.ts'
 import { invitations } from './invitations.ts'
@@ -61,6 +62,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   invitations,
   callCost,
   callStart,
+  durableMessages,
   webhooks,
   mixedLoad,
   fronts,
