@@ -28,14 +28,12 @@ export function formatTable(results: readonly Result[], second: readonly Result[
   const summaries = summarise(results)
   const heads = ['What', 'Limit', 'Limit figure', 'Project', 'Ratio, median [min–max]', 'By CPU']
   heads.push(...COST_HEADS)
-  const hasPeers = summaries.some(({ peers }) => peers.size > 0)
-  heads.push(...(hasPeers ? ['Others'] : []), 'Goal', 'Holds', ...(second.length > 0 ? ['Second run'] : []))
+  heads.push('Goal', 'Holds', ...(second.length > 0 ? ['Second run'] : []))
   return tableOf(
     heads,
     summaries.map(summary => [
       ...cellsOf(summary),
       ...costCells(summary),
-      ...(hasPeers ? [formatPeers(summary)] : []),
       ...goalCells(summary),
       ...(second.length > 0 ? [formatAgain(summary, again.get(summary.key))] : []),
     ]),
@@ -58,6 +56,35 @@ function formatNotShown(results: readonly Result[]): string {
   }
   const lines = [...rows].map(([sentence, names]) => `- ${[...names].join('; ')}: ${sentence}\n`)
   return `What the figures do not show:\n\n${lines.join('')}`
+}
+
+/** Other servers that were measured in the same turns; empty where none were. */
+export function formatPeers(results: readonly Result[]): string {
+  const lines = summarise(results).flatMap(summary => {
+    const { row, project, peers } = summary
+    if (peers.size === 0) return []
+    const figures = [['this server', project] as const, ...peers]
+    return figures.map(([name, figure], at) => [
+      at === 0 ? nameOf(summary) : '',
+      name,
+      formatFigure(figure, row.unit),
+      formatRatio(figure / project),
+    ])
+  })
+  if (lines.length === 0) return ''
+  return `Peers:\n\n${tableOf(['What', 'Server', 'Figure', 'Beside this server'], lines)}\n`
+}
+
+/** Why some goals are no higher. */
+function formatReasons(results: readonly Result[]): string {
+  const reasons = new Map(
+    results.flatMap(({ row: { project, goal } }) =>
+      goal?.because ? [[project, goal.because] as const] : [],
+    ),
+  )
+  if (reasons.size === 0) return ''
+  const lines = [...reasons].map(([project, reason]) => `- ${project}: ${reason}.\n`)
+  return `Goals that something else bounds:\n\n${lines.join('')}\n`
 }
 
 function tableOf(heads: readonly string[], lines: readonly (readonly string[])[]): string {
@@ -100,10 +127,6 @@ function goalCells(summary: Summary): string[] {
   return [formatGoal(goal, unit), holds(summary) ? 'yes' : '**no**, see below']
 }
 
-function formatPeers({ row, peers }: Summary): string {
-  return [...peers].map(([name, figure]) => `${name} ${formatFigure(figure, row.unit)}`).join('; ')
-}
-
 function formatAgain(first: Summary, again: Summary | undefined): string {
   if (again === undefined) return ''
   const change = Math.round((again.ratio / first.ratio - 1) * 100)
@@ -141,7 +164,7 @@ function main(): void {
   const results = readResults(path)
   const occasion = formatOccasion(results)
   const table = formatTable(results, readResults(secondPath))
-  const whole = `${occasion}\n${table}\n${formatNotShown(results)}`
+  const whole = `${occasion}\n${table}\n${formatPeers(results)}${formatReasons(results)}${formatNotShown(results)}`
   if (values.publish) writeMarked('bench/README.md', whole)
   else process.stdout.write(whole)
 }
