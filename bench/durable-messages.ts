@@ -68,7 +68,7 @@ async function run(context: BenchmarkContext): Promise<void> {
 async function sideOf(context: BenchmarkContext, broker: Broker): Promise<Side> {
   const load = await Program.start<DurableLoadProtocol>('durable-load', broker.address)
   context.after(() => load.end())
-  // PostgreSQL has a process for each connection that is open by now.
+  // PostgreSQL has a process for each connection.
   const pids = broker.pids()
   return seconds => withUsage(pids, () => load.ask({ inFlight: IN_FLIGHT, seconds }))
 }

@@ -39,7 +39,7 @@ const MESSAGES: Row = {
     is: 'at most',
     value: 0.6,
     because:
-      'the changes and the decisions stay in the writer: sessions, HTTP and sockets alone can leave it',
+      'The changes and the decisions stay in the writer: sessions, HTTP and sockets alone can leave it.',
   },
   notShown: `${NOT_SHOWN} The side that has more calls shares more commits. No TLS.`,
 }
@@ -72,7 +72,8 @@ const CONNECTS: Row = {
     of: 'ratio',
     is: 'at most',
     value: 0.4,
-    because: 'the writer is told of each that comes and goes, and waking up for a message costs more than it',
+    because:
+      'The writer is told of each that comes and goes, and waking up for a message costs more than it.',
   },
   notShown: `${NOT_SHOWN} A certificate of ECDSA P-256, full handshakes; inboxes are empty.`,
 }
@@ -87,7 +88,7 @@ function requestRow(name: string, what: string): Row {
       of: 'ratio',
       is: 'at most',
       value: 1.3,
-      because: 'three processes and the client take turns on two cores',
+      because: 'Three processes and the client take turns on two cores.',
     },
     notShown: `${NOT_SHOWN} No TLS.`,
   }

@@ -30,7 +30,7 @@ const rowOf = (provider: PushProvider): Row => ({
     is: 'at most',
     value: 1,
     because:
-      'each push is a row that is put, taken, worded and removed, though another thread sends it by node:http2',
+      'Each push is a row that is put, taken, worded and removed, though another thread sends it by node:http2.',
   },
   notShown:
     'The sink runs on the same machine and answers at once. The costs are those of a call, all threads, with pushes and (in brackets) without. Counted until the last push is answered.',

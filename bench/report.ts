@@ -10,7 +10,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { Cost, Result } from './support/benchmark.ts'
+import type { Cost, Result, Row } from './support/benchmark.ts'
 import {
   formatFigure,
   formatGoal,
@@ -47,17 +47,6 @@ function formatOccasion([first]: readonly Result[]): string {
   return `${first.at.slice(0, 10)}, ${cores} cores of ${cpu}, Node ${node}, commit ${commit}.\n`
 }
 
-/** A list of sentences, each with the rows it is about. */
-function formatNotShown(results: readonly Result[]): string {
-  const rows = new Map<string, Set<string>>()
-  for (const { row } of results) {
-    const names = rows.get(row.notShown) ?? new Set()
-    rows.set(row.notShown, names.add(row.project))
-  }
-  const lines = [...rows].map(([sentence, names]) => `- ${[...names].join('; ')}: ${sentence}\n`)
-  return `What the figures do not show:\n\n${lines.join('')}`
-}
-
 /** Other servers that were measured in the same turns; empty where none were. */
 export function formatPeers(results: readonly Result[]): string {
   const lines = summarise(results).flatMap(summary => {
@@ -75,16 +64,25 @@ export function formatPeers(results: readonly Result[]): string {
   return `Peers:\n\n${tableOf(['What', 'Server', 'Figure', 'Beside this server'], lines)}\n`
 }
 
-/** Why some goals are no higher. */
+/** Why some goals are no higher, each with the rows it is about. */
 function formatReasons(results: readonly Result[]): string {
-  const reasons = new Map(
-    results.flatMap(({ row: { project, goal } }) =>
-      goal?.because ? [[project, goal.because] as const] : [],
-    ),
-  )
-  if (reasons.size === 0) return ''
-  const lines = [...reasons].map(([project, reason]) => `- ${project}: ${reason}.\n`)
-  return `Goals that something else bounds:\n\n${lines.join('')}\n`
+  const lines = groupedBy(results, ({ goal }) => goal?.because)
+  return lines === '' ? '' : `Goals that something else bounds:\n\n${lines}\n`
+}
+
+/** What the figures do not show, likewise. */
+function formatNotShown(results: readonly Result[]): string {
+  return `What the figures do not show:\n\n${groupedBy(results, ({ notShown }) => notShown)}`
+}
+
+/** A line for each sentence that rows have, with the names of these rows. */
+function groupedBy(results: readonly Result[], sentenceOf: (row: Row) => string | undefined): string {
+  const names = new Map<string, Set<string>>()
+  for (const { row } of results) {
+    const sentence = sentenceOf(row)
+    if (sentence !== undefined) names.set(sentence, (names.get(sentence) ?? new Set()).add(row.project))
+  }
+  return [...names].map(([sentence, rows]) => `- ${[...rows].join('; ')}: ${sentence}\n`).join('')
 }
 
 function tableOf(heads: readonly string[], lines: readonly (readonly string[])[]): string {

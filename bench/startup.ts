@@ -25,7 +25,7 @@ const MEMORY: Row = {
     of: 'project',
     is: 'at most',
     value: 160,
-    because: 'V8 keeps what a start has read and needs no more until its young generation of 48 MB is full',
+    because: 'V8 keeps what a start has read and needs no more until its young generation of 48 MB is full.',
   },
   notShown:
     'Pages of the store that are mapped are not among it: the system takes them back when it needs memory. Before any request.',

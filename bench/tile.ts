@@ -26,7 +26,7 @@ const TILE: Row = {
     is: 'at least',
     value: 0.6,
     because:
-      'each look at a header is a call from JavaScript into uWebSockets.js and back, and a GET with a length must be refused',
+      'Each look at a header is a call from JavaScript into uWebSockets.js and back, and a GET with a length must be refused.',
   },
   notShown: NOT_SHOWN,
 }

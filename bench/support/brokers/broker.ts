@@ -3,7 +3,7 @@
 export interface BrokerClient {
   /** Resolves when so many receivers are there: each acknowledges what it gets, and then calls `onReceived`. */
   open(receivers: number, onReceived: (receiver: number) => void): Promise<void>
-  /** Gives a message of its own to each of them. `sender`: of how many are at work at once. */
+  /** Gives each receiver a message of its own. `sender`: the number of the one at work. */
   send(receivers: readonly number[], sender: number): Promise<void>
 }
 

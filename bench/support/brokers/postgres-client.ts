@@ -1,6 +1,6 @@
 /**
- * PostgreSQL: a table of messages and NOTIFY. One process between it and the receivers listens, reads what has come, and deletes
- * what they have acknowledged, each of all that came in the meantime: a connection for each receiver would be a process for each.
+ * PostgreSQL: a table of messages and NOTIFY. One process between it and the receivers listens, and reads and deletes their
+ * messages, several at once where they came meanwhile: a connection for each receiver would be a process for each.
  */
 
 import pg from 'pg'

@@ -1,4 +1,4 @@
-/** Redis: a stream for each receiver, which a group of one reads; what is acknowledged is deleted. */
+/** Redis: a stream for each receiver, read by a group of one; acknowledged messages are deleted. */
 
 import { BODY, type BrokerClient, SENDERS } from './broker.ts'
 import { lineAt, type ReadOne, TextSocket } from './text-socket.ts'

@@ -1,4 +1,4 @@
-/** A connection of a protocol whose answers are lines and counted octets. */
+/** A connection whose answers are lines and counted octets. */
 
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
