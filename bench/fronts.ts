@@ -41,7 +41,7 @@ const FRAMES: Row = {
   ...MESSAGES,
   name: 'fronts-frames',
   project: "a frame to each subscriber of a topic, with two fronts: the writer's main thread",
-  notShown: `${NOT_SHOWN} A development server, the only one with topics of any name. No TLS.`,
+  notShown: `${NOT_SHOWN} No TLS.`,
 }
 const CALL: Row = {
   name: 'fronts-call-start',
@@ -113,7 +113,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   await compareConnects(context, withTls, tokens)
   await withTls.end()
 
-  const withTopics = await openPair(context, { mode: 'development' })
+  const withTopics = await openPair(context, { mode: 'with-test-topics' })
   await compareFrames(context, withTopics, tokens)
 }
 

@@ -37,6 +37,7 @@ import { tile } from './tile.ts'
 import { tokenCheck } from './token-check.ts'
 import { user } from './user.ts'
 import { userGrowth } from './user-growth.ts'
+import { webhooks } from './webhooks.ts'
 import { websocketWrites } from './websocket-writes.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -60,6 +61,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   invitations,
   callCost,
   callStart,
+  webhooks,
   mixedLoad,
   fronts,
   nodes,

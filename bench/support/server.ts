@@ -1,7 +1,7 @@
 /** Runs the built server in a process of its own, as an operator would, and waits for its ready line. */
 
 import { spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -23,10 +23,10 @@ export interface RunningServer {
 }
 
 /**
- * `without-rates` is production but for the request rates (`production-server.ts`). `production` is the server's own program,
- * `development` the same with its console and the destinations that only development has, and without rates.
+ * All are production. `production` is the server's own program; `without-rates` has no request rates (`production-server.ts`),
+ * and `with-test-topics` has topics of any name besides, as development has.
  */
-export type ServerMode = 'without-rates' | 'production' | 'development'
+export type ServerMode = 'without-rates' | 'with-test-topics' | 'production'
 
 export interface ServerOptions {
   readonly dataFolder: string
@@ -98,11 +98,6 @@ function assertRowsWhole(logPath: string): void {
   if (damaged !== undefined) throw new Error(`a server began over a damaged store: ${damaged}`)
 }
 
-/** Whether another checkout can be measured as ours is. */
-export function hasProductionServer(checkout: string): boolean {
-  return existsSync(join(checkout, 'dist', PRODUCTION_SERVER))
-}
-
 /** The value of a figure without labels in the text that `/metrics` answers. Throws when it is not there. */
 export function readMetric(text: string, name: string): number {
   const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]
@@ -126,11 +121,11 @@ function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions):
 }
 
 function commandOf({ checkout, mode = 'without-rates' }: ServerOptions): readonly string[] {
-  const program = mode === 'without-rates' ? PRODUCTION_SERVER : 'src/main.js'
-  return [join(checkout ?? OURS, 'dist', program), ...(mode === 'development' ? ['--dev'] : [])]
+  const program = mode === 'production' ? 'src/main.js' : PRODUCTION_SERVER
+  return [join(checkout ?? OURS, 'dist', program), ...(mode === 'with-test-topics' ? [TEST_TOPICS] : [])]
 }
 
-function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
+function environmentOf({ dataFolder, checkout }: ServerOptions): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
@@ -138,8 +133,9 @@ function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
     CALLSIGN_HTTP_PORT: '0',
     CALLSIGN_GRPC_PORT: '0',
     CALLSIGN_ADMIN_PORT: '0',
-    CALLSIGN_SERVER_API_PORT: '0',
-    ...(mode === 'development' ? { CALLSIGN_RATE_LIMITS: 'off' } : productionEnvironment(dataFolder)),
+    // A checkout may be older than the setting.
+    ...(checkout === undefined && { CALLSIGN_SERVER_API_PORT: '0' }),
+    ...productionEnvironment(dataFolder),
   }
 }
 
@@ -163,4 +159,6 @@ function productionEnvironment(dataFolder: string): NodeJS.ProcessEnv {
 /** The start's lines are among them. */
 const LOG_BEGINNING_BYTES = 65_536
 const OURS = fileURLToPath(new URL('../../..', import.meta.url))
+/** Has `production-server.ts` know topics of any name. */
+const TEST_TOPICS = '--test-topics'
 const PRODUCTION_SERVER = 'bench/support/production-server.js'

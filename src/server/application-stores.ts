@@ -41,7 +41,7 @@ import { UserEvents } from '../store/operators/user-events.ts'
 import { type WebhookBounds, Webhooks } from '../store/operators/webhook-store.ts'
 import { DeferredTasks } from '../store/tables/deferred-tasks.ts'
 import { IdLists } from '../store/tables/id-lists.ts'
-import { IdempotencyStore } from '../store/tables/idempotency-store.ts'
+import { IdempotencyStore, KeptReplies } from '../store/tables/idempotency-store.ts'
 import { RateStore } from '../store/tables/rate-store.ts'
 import type { RetentionSettings } from './settings/retention-settings.ts'
 
@@ -116,6 +116,7 @@ export function openReadStores(
     contacts,
     shareTokens: new ShareTokenStore(expiries, lists, secrets),
     serverKeys: new ServerKeyStore(base),
+    keptReplies: new KeptReplies(secrets, deps.randomBytes),
     badgeOf: (view: View, userId: UserId) => contacts.badgeOf(view, userId, nowMs()),
   }
 }

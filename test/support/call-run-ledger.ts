@@ -8,6 +8,7 @@ import type { CallCommand, CallEffect } from '../../src/domain/calls/call-comman
 import type { CallTopicEvent } from '../../src/domain/calls/call-notice.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { InboxItem } from '../../src/domain/messages/inbox.ts'
+import { noticeOf } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { CallChecks } from './call-checks.ts'
 import type { UntimedCommand } from './call-driver.ts'
@@ -230,7 +231,7 @@ export function eventText(event: CallTopicEvent, atMs: number): string {
 }
 
 export function noticeIn({ item }: Message): Notice | undefined {
-  return item.kind === 'notice' ? item.notice : undefined
+  return item.kind === 'notice' ? noticeOf(item) : undefined
 }
 
 export function nameOf({ userId, deviceId }: CallDeviceRef): string {

@@ -68,7 +68,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     inbox,
     notices,
     history,
-    idempotency,
+    keptReplies: idempotency,
     deviceInbox,
     badgeOf(view: View, userId: UserId): Badge {
       const missedCalls = history.missedOf(view, userId)

@@ -3,7 +3,6 @@
  * end, what watchers see, and history. A command that changes nothing therefore tells nothing.
  */
 
-import { lastOf } from '../../last-of.ts'
 import type { DeviceId, UserId } from '../ids.ts'
 import {
   type Call,
@@ -20,7 +19,7 @@ import {
   type RoomEntry,
 } from './call.ts'
 import type { CallEffect, ChangedCall } from './call-command.ts'
-import { changedHistoryRow } from './call-history.ts'
+import { historyEffectOf } from './call-history.ts'
 import type {
   CallTopicEvent,
   DeviceEffect,
@@ -42,7 +41,7 @@ export function effectsOf(
   nowMs: number,
 ): CallEffect[] {
   if (before === after) return []
-  const change = { before, after, by, nowMs, overNotices: new Map<string, OverBody>() }
+  const change: Change = { before, after, by, nowMs, invitations: [], overNotices: new Map() }
   const around = peopleAround(after)
   const members = after.participants.filter(({ isWithheld }) => !isWithheld)
   return [
@@ -51,7 +50,7 @@ export function effectsOf(
     ...members.flatMap(participant => endsOfAttendance(change, participant)),
     ...endings(change),
     ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
-    ...members.flatMap(participant => historyOf(change, participant)),
+    ...historyOf(change),
     ...webhookEventsOf(before, after).map(event => ({ kind: 'webhook' as const, event })),
   ]
 }
@@ -82,24 +81,55 @@ interface Change {
   readonly after: Call
   readonly by: CallDeviceRef | undefined
   readonly nowMs: number
-  /** Devices that are told the same end share one body, which is then packed and sealed once. */
+  /** Devices that are told the same share one body, which is then packed, sealed and written as JSON once. */
+  readonly invitations: Invitation[]
   readonly overNotices: Map<string, OverBody>
 }
 
+type Invitation = Extract<KeyedNotice, { readonly kind: 'call_invitation' }>
+
 /** An invitation to each device that rings now and did not before. */
 function invitationsTo(
-  { before, after }: Change,
+  change: Change,
   around: readonly PersonName[],
   participant: Participant,
 ): DeviceEffect[] {
   if (!isPending(participant)) return []
-  const { userId, devices, invitedAtMs } = participant
-  const was = before && memberOf(before, userId)
+  const { userId, devices } = participant
+  const was = change.before && memberOf(change.before, userId)
   const rang = was !== undefined && isPending(was) ? was.devices : []
+  return devices.flatMap(({ deviceId, encryptedAESKey, sealedBy }) => {
+    if (encryptedAESKey === undefined || sealedBy === undefined) return []
+    if (rang.some(device => device.deviceId === deviceId)) return []
+    const invitation = invitationOf(change, around, participant, sealedBy)
+    return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, invitation.expiresAtMs)]
+  })
+}
+
+function invitationOf(
+  { after, invitations }: Change,
+  around: readonly PersonName[],
+  participant: Participant,
+  sealedBy: CallDeviceRef,
+): Invitation {
+  const { invitedAtMs, isVideo, isOnGoing } = participant
   const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
-  // One change's slices come from one device.
-  const invitationFrom = lastOf((sealedBy: CallDeviceRef) => ({
-    kind: 'call_invitation' as const,
+  const expiresAtMs = invitedAtMs + RING_S * 1000
+  // What is not compared is the call's, or the caller's.
+  const known = invitations.find(
+    each =>
+      each.callerId === callerId &&
+      each.alias === alias &&
+      each.isContact === isContact &&
+      each.isVideo === isVideo &&
+      each.isOnGoing === isOnGoing &&
+      each.expiresAtMs === expiresAtMs &&
+      each.keyFromUserId === sealedBy.userId &&
+      each.keyFromDeviceId === sealedBy.deviceId,
+  )
+  if (known !== undefined) return known
+  const invitation: Invitation = {
+    kind: 'call_invitation',
     callId: after.callId,
     version: after.version,
     callerId,
@@ -108,20 +138,16 @@ function invitationsTo(
     alias,
     isContact,
     roomId: after.roomId,
-    isVideo: participant.isVideo,
-    isOnGoing: participant.isOnGoing,
-    expiresAtMs: invitedAtMs + RING_S * 1000,
+    isVideo,
+    isOnGoing,
+    expiresAtMs,
     participants: around,
     keyEpoch: after.keyEpoch,
     keyFromUserId: sealedBy.userId,
     keyFromDeviceId: sealedBy.deviceId,
-  }))
-  return devices.flatMap(({ deviceId, encryptedAESKey, sealedBy }) => {
-    if (encryptedAESKey === undefined || sealedBy === undefined) return []
-    if (rang.some(device => device.deviceId === deviceId)) return []
-    const invitation = invitationFrom(sealedBy)
-    return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, invitation.expiresAtMs)]
-  })
+  }
+  invitations.push(invitation)
+  return invitation
 }
 
 /** Those who are in the call or invited to it. */
@@ -247,9 +273,9 @@ function participantEvents(before: Call, after: Call, participant: Participant):
   return [{ kind, callId, version, participant: participantView(after, participant) }]
 }
 
-function historyOf({ before, after }: Change, participant: Participant): CallEffect[] {
-  const row = changedHistoryRow(before, after, participant)
-  return row === undefined ? [] : [{ kind: 'history', userId: participant.userId, row }]
+function historyOf({ before, after }: Change): CallEffect[] {
+  const effect = historyEffectOf(before, after)
+  return effect === undefined ? [] : [effect]
 }
 
 function overNotice(
@@ -288,7 +314,7 @@ export function mediaReadyNotice(
   nowMs: number,
 ): DeviceEffect {
   const notice = { kind: 'media_ready' as const, callId, version, roomId, gateway }
-  return { kind: 'device', ...device, notice, expiresAtMs: nowMs + READY_MS, replaces: undefined }
+  return plainNotice(device, notice, nowMs + READY_MS)
 }
 
 /** Without an end the inbox's own time applies. */
@@ -297,7 +323,15 @@ export function plainNotice(
   notice: PlainCallNotice,
   expiresAtMs?: number,
 ): DeviceEffect {
-  return { kind: 'device', userId, deviceId, notice, expiresAtMs, replaces: undefined }
+  return {
+    kind: 'device',
+    userId,
+    deviceId,
+    notice,
+    encryptedAESKey: undefined,
+    expiresAtMs,
+    replaces: undefined,
+  }
 }
 
 /**
@@ -306,15 +340,7 @@ export function plainNotice(
  */
 export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: number): DeviceEffect {
   const { userId, deviceId, encryptedAESKey } = slice
-  return {
-    kind: 'device',
-    userId,
-    deviceId,
-    // In this order: V8 takes ten times as long to add a member after a spread (`invitations` in `bench/`).
-    notice: { encryptedAESKey, ...notice },
-    expiresAtMs,
-    replaces: undefined,
-  }
+  return { kind: 'device', userId, deviceId, notice, encryptedAESKey, expiresAtMs, replaces: undefined }
 }
 
 /** A device that was away for longer reads the call's record. */

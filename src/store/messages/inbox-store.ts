@@ -267,9 +267,9 @@ export class InboxStore {
   #tombstoneOf(change: Change, entry: Entry): InboxItem | undefined {
     const item = entry.callId === undefined ? undefined : this.#groups.open(change, entry)
     if (item?.kind !== 'notice') return undefined
-    const body = missedInsteadOf(item.notice)
+    const body = missedInsteadOf(item.body)
     const eventId = newEventId(this.#deps.randomBytes)
-    return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: change.nowMs } }
+    return body && { kind: 'notice', body, encryptedAESKey: undefined, eventId, sentAtMs: change.nowMs }
   }
 
   /** Looked for where the entries have doubled in number: to look costs two reads for each. */

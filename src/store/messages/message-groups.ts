@@ -9,7 +9,7 @@
 
 import { Packr } from 'msgpackr'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
-import type { Notice } from '../../domain/messages/notice.ts'
+import type { SharedNotice } from '../../domain/messages/notice.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { nameOfKey, timeBytes } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
@@ -170,36 +170,43 @@ function bitsIn(bits: Uint8Array): number {
   return count
 }
 
-/** A message as it is packed: whole, or what sets it apart from the group's first. */
-type Packed = InboxItem | { readonly differs: Partial<Notice> }
+/** The messages of a group as they are packed: what they share once, and of each its own, or a developer's message whole. */
+interface Packed {
+  readonly bodies: readonly SharedNotice[]
+  readonly items: readonly (PackedNotice | InboxItem)[]
+}
+
+type PackedNotice = readonly [
+  body: number,
+  encryptedAESKey: string | undefined,
+  eventId: string,
+  sentAtMs: number,
+]
 
 function pack(items: readonly InboxItem[]): Uint8Array {
-  const first = items[0]!
-  return PACKR.pack(
-    items.map((item): Packed => (item === first ? item : (differenceOf(item, first) ?? item))),
+  const bodies: SharedNotice[] = []
+  const placeOf = (body: SharedNotice): number => {
+    const known = bodies.lastIndexOf(body)
+    return known < 0 ? bodies.push(body) - 1 : known
+  }
+  const packed: Packed['items'] = items.map(item =>
+    item.kind === 'notice' ? [placeOf(item.body), item.encryptedAESKey, item.eventId, item.sentAtMs] : item,
   )
+  return PACKR.pack({ bodies, items: packed } satisfies Packed)
 }
 
 function unpack(plain: Uint8Array): InboxItem[] {
-  const [first, ...others] = PACKR.unpack(plain) as [InboxItem, ...Packed[]]
-  const notice = first.kind === 'notice' ? first.notice : undefined
-  const whole = (packed: Packed): InboxItem =>
-    'differs' in packed ? { kind: 'notice', notice: { ...notice, ...packed.differs } as Notice } : packed
-  return [first, ...others.map(whole)]
+  const { bodies, items }: Packed = PACKR.unpack(plain)
+  return items.map(item => {
+    if (!isPackedNotice(item)) return item
+    const [at, encryptedAESKey, eventId, sentAtMs] = item
+    return { kind: 'notice', body: bodies[at]!, encryptedAESKey, eventId, sentAtMs }
+  })
 }
 
-/** Messages of one call differ by key and event id alone. Undefined if they have other members. */
-function differenceOf(item: InboxItem, first: InboxItem): Packed | undefined {
-  if (item.kind !== 'notice' || first.kind !== 'notice' || item.notice.kind !== first.notice.kind)
-    return undefined
-  const [notice, base] = [item.notice as unknown as Members, first.notice as unknown as Members]
-  const differs: Record<string, unknown> = {}
-  for (const name in base) if (!(name in notice)) return undefined
-  for (const name in notice) if (notice[name] !== base[name]) differs[name] = notice[name]
-  return { differs: differs as Partial<Notice> }
+function isPackedNotice(item: PackedNotice | InboxItem): item is PackedNotice {
+  return Array.isArray(item)
 }
-
-type Members = Readonly<Record<string, unknown>>
 
 /** Names of members stand once in a row. */
 const PACKR = new Packr({ useRecords: true })

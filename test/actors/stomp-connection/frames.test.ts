@@ -64,7 +64,7 @@ t.test('E-09: other users’ destinations are refused alike, whether they exist 
 })
 
 t.test('in production there is nothing to try things with', async t => {
-  const actors = openTestActors(t, { deps: { isDevelopment: false } })
+  const actors = openTestActors(t, { deps: { hasTestTopics: false } })
   for (const frame of [
     send('/topic/dev.t'),
     send('/user/queue/dev.t'),

@@ -20,6 +20,7 @@ import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { InboxStore } from '../../../src/store/messages/inbox-store.ts'
 import { INBOX_HEADS } from '../../../src/store/messages/message-tables.ts'
 import { fillStore, LEFT_EMPTY } from '../../support/filled-store.ts'
+import { itemOf } from '../../support/notice-item.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 
@@ -44,6 +45,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'sms-dial-codes',
   'rates',
   'refused-sign-ins',
+  'webhook-batches',
   'webhook-dead',
   ...LEFT_EMPTY,
 ])
@@ -64,7 +66,7 @@ async function fillAnInbox(): Promise<void> {
   const notice = { kind: 'profile_changed', eventId: 'e'.repeat(22), sentAtMs: Date.now() } as const
   await database.change(change => {
     const offsets = Array.from({ length: 17 }, () =>
-      inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } }),
+      inbox.append(change, userId, deviceId, { item: itemOf(notice) }),
     )
     inbox.settle(change, userId, deviceId, offsets.slice(-1))
   })

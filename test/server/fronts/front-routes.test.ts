@@ -30,7 +30,7 @@ async function open(t: Test) {
     network: 'a network',
     body: Buffer.from('{}'),
   }
-  const routes = frontRoutes(reads.routes, gates, [], desk)
+  const routes = frontRoutes(reads.routes, [], gates, [], desk)
   const ask = async (name: string) => {
     const route = routes.find(each => nameOfRoute(each) === name)!
     return route.handle({ ...request, method: route.method, path: route.path })
