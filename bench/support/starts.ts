@@ -26,7 +26,7 @@ export interface SizedStore {
 
 interface Start {
   readonly seconds: number
-  /** Of the server, without fronts. */
+  /** The server's own, without its fronts. */
   readonly processorSeconds: number
   readonly memory: ResidentMemory
 }
