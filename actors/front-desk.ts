@@ -37,7 +37,7 @@ export interface FrontDeskDeps {
   readonly onServed?: ((requests: readonly ShownRequest[]) => void) | undefined
   /** Resolves when every process shows the key. */
   readonly register: (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
-  /** Resolves when every process shows what has become of those of the user's calls that are not among them. */
+  /** Resolves when every process shows the ends of the user's other calls. */
   readonly liveCallsOf: (userId: UserId) => Promise<readonly CallId[]>
   /** See `catch-up` of `FrontDeskMessage`. */
   readonly catchUp: () => Promise<void>

@@ -140,8 +140,8 @@ export interface ApiDeps extends AuthenticationDeps {
 }
 
 /**
- * The live calls that a user has a part in, those among them that are just ending. The writer knows; another process asks it,
- * and shows then what the writer showed as it answered.
+ * The live calls that a user has a part in, also those with an end that is not durable yet. Other processes ask the writer; by
+ * the time they have its answer, their copies show everything that the writer did.
  */
 export type LiveCallsOf = (userId: UserId) => readonly CallId[] | Promise<readonly CallId[]>
 

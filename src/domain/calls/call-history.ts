@@ -1,42 +1,42 @@
 /**
- * A call as each of its people remembers it (contract 4.6). While it goes on for a user they see it as active, by the call
- * itself; something is kept once it is over for them. Nothing of a key is ever in it.
+ * A call as each of its people remembers it (contract 4.6). While a user is in it, their list has it from the call itself, as
+ * active; a memory is kept from when they are out of it. Keys are never part of it.
  */
 
 import { lastOf } from '../../last-of.ts'
 import type { CallId, UserId } from '../ids.ts'
 import { CALL_SIZE_MAX, type Call, isTwoPerson, memberOf, type Participant } from './call.ts'
 
-/** What all people of a call remember alike. */
+/** The part of a call's history that all its people share. */
 export interface RememberedCall {
   readonly callId: CallId
   readonly isVideo: boolean
   readonly isGroup: boolean
-  /** All participants, the caller first, then the others who joined. */
+  /** Every participant: the caller first, then everybody else who joined. */
   readonly people: readonly UserId[]
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
 }
 
-/** How it was over for one of them. */
+/** One participant's own part. */
 export interface CallMemory {
   readonly userId: UserId
   readonly status: PastStatus
   /** Whether they were in it. */
   readonly hadJoined: boolean
-  /** When it was over for them; undefined for who never came and for whom it was over before the call. */
+  /** When they left for good, or else the call's end; undefined where an invitation came to nothing before that. */
   readonly endedAtMs: number | undefined
   /** Milliseconds that they spent in it. */
   readonly talkedMs: number
 }
 
-/** The history's part in a change of a call. */
+/** The changes in histories that follow from a change of a call. */
 export interface HistoryEffect {
   readonly kind: 'history'
   readonly call: RememberedCall
-  /** Of those for whom the call is over by this change, in place of what they had. */
+  /** New memories, in place of earlier ones. */
   readonly memories: readonly CallMemory[]
-  /** Those for whom it goes on now: what they had is forgotten. */
+  /** Users who are in the call now: an earlier memory goes. */
   readonly back: readonly UserId[]
 }
 
@@ -54,14 +54,14 @@ export interface CallHistoryRow extends RememberedCall {
 
 export type PastStatus = 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
 
-/** What the change gives people to remember, or takes back; undefined where it does neither. */
+/** Undefined where the change leaves all histories alone. */
 export function historyEffectOf(before: Call | undefined, after: Call): HistoryEffect | undefined {
   const memories: CallMemory[] = []
   const back: UserId[] = []
   for (const [at, participant] of after.participants.entries()) {
     if (participant.isWithheld) continue
     const status = statusFor(after, participant)
-    // Nobody is ever taken off the list of participants.
+    // Participants are never taken off the list.
     const was = before?.participants[at]
     if (status === undefined || (was !== undefined && status === statusFor(before!, was))) continue
     if (status !== 'active') memories.push(memoryOf(after, participant, status))
@@ -71,7 +71,7 @@ export function historyEffectOf(before: Call | undefined, after: Call): HistoryE
   return isNothing ? undefined : { kind: 'history', call: rememberedOf(after), memories, back }
 }
 
-/** The user's entry of a call that goes on for them: they are in it, or may come back. */
+/** The user's entry while they are in the call, or may come back. */
 export function activeRowOf(call: Call, userId: UserId): CallHistoryRow | undefined {
   const participant = memberOf(call, userId)
   if (participant === undefined || statusFor(call, participant) !== 'active') return undefined
@@ -85,7 +85,7 @@ export function activeRowOf(call: Call, userId: UserId): CallHistoryRow | undefi
   }
 }
 
-/** The entry of one for whom the call is over. */
+/** The entry made of a memory. */
 export function pastRowOf(
   call: RememberedCall,
   { userId, status, hadJoined, endedAtMs, talkedMs }: CallMemory,
@@ -103,7 +103,7 @@ export function pastRowOf(
   }
 }
 
-/** Whether they have missed the call, and it is to count until they look. Nobody misses a call of their own. */
+/** Whether it counts in the badge until they have looked. Callers do not miss their own calls. */
 export function isMissedBy(call: RememberedCall, { userId, status }: CallMemory): boolean {
   return status === 'missed' && !isCallerOf(call, userId)
 }

@@ -71,7 +71,7 @@ export class RemoteWriter {
     this.port.sendSoon({ kind: 'seen', userId, deviceId })
   }
 
-  /** None where there is no writer: lists are then of past calls alone, rather than of nothing. */
+  /** None while there is no writer: a list of past calls is better than an error. */
   readonly liveCallsOf: LiveCallsOf = userId =>
     this.desk
       .ask<readonly CallId[]>(reply => ({ kind: 'live-calls', userId, reply }), LIVE_CALLS_MS_MAX)

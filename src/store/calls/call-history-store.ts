@@ -1,10 +1,10 @@
 /**
- * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for `CALLSIGN_HISTORY_DAYS`. A call is
- * written once for all its people, and beside it a short row for each for whom it is over. One that goes on is no row's: lists
- * have it from the call itself. Rows name people by their ids alone, so a person who is erased leaves no name in the history
- * of other users.
+ * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for `CALLSIGN_HISTORY_DAYS`. Each call
+ * has one row that its people share, and a short one for each person who is out of it. Calls that are still going on have no
+ * rows: lists take them from the calls themselves. Rows name people by their ids alone, so a person who is erased leaves no
+ * name in the history of other users.
  *
- * All rows that a user has not looked at are behind their mark, so that nobody looks through a thousand for them.
+ * A user has looked at every row up to their mark, so counting their missed calls goes back no further.
  */
 
 import {
@@ -38,7 +38,7 @@ import {
 /** A part of a user's list. */
 interface HistoryRange {
   readonly limit: number
-  /** Only what is older than this place. The call there may be gone. */
+  /** Older entries only. The call at this place may be gone. */
   readonly after?: CallHistoryPlace | undefined
   /** Entries of calls that go on for the user, in any order. */
   readonly active?: readonly CallHistoryRow[]
@@ -84,7 +84,7 @@ export class CallHistoryStore {
       .slice(0, limit)
   }
 
-  /** The user's entry of a call that is over for them. */
+  /** The user's entry, if they have a memory of the call. */
   ofCall(view: View, userId: UserId, callId: CallId): CallHistoryRow | undefined {
     const key = findKey(view, userId, callId)
     return key && pastOf(view, userId, { key, value: view.get(CALL_HISTORY, key)! })
@@ -166,7 +166,7 @@ export class CallHistoryStore {
     // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
     const gone = isMore ? this.#takeOldest(change, userId) : before
     change.put(CALL_HISTORY, key, packMemory(memory, seen))
-    // The mark says that all rows before it were looked at.
+    // The mark says that all older rows have been looked at.
     if (!seen && !isNewest) removeMark(change, userId)
     const moreMissed = Number(!seen) - missedIn(gone)
     this.#figures.keep(userId, {

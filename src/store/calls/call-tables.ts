@@ -56,7 +56,7 @@ function callOfMemory(key: Uint8Array): Uint8Array {
 }
 
 export const CALL_HISTORY = bytesTable('call-history', BY_CALL, bytes(MEMORY_BYTES), {
-  holds: 'how a call was over for a user',
+  holds: 'how a call ended for a user',
   relations: [OF_A_USER, { in: 'call-history-calls', under: callOfMemory, what: () => 'the call' }],
   remedy: 'have the user delete the call, or all calls, from the history',
 })
@@ -68,20 +68,20 @@ export const REMEMBERED_CALLS = bytesTable(
     fits: row => row instanceof Uint8Array && row.length % ID.bytes === REMEMBERED_BYTES_MIN,
   }),
   {
-    holds: 'what all people of a call remember of it',
+    holds: 'what the people of a call share in their histories',
     *disagreements(key, row, rows) {
       for (let at = REMEMBERED_BYTES_MIN; at < row.length; at += ID.bytes) {
         const user = row.subarray(at, at + ID.bytes)
         if (rows.has('call-history', Buffer.concat([user, key]))) return
       }
-      yield 'nobody remembers the call'
+      yield 'call-history has none of its people'
     },
     remedy: 'it stays until CALLSIGN_HISTORY_DAYS are over; there is nothing to do',
   },
 )
 
 export const HISTORY_MARKS = bytesTable('call-history-marks', { user: ID }, bytes(TIME.bytes + ID.bytes), {
-  holds: 'up to which call the user has looked at what they missed: its time and id',
+  holds: 'time and id of the newest call when the user last looked at the missed ones',
   relations: [
     { in: 'call-history', under: (key, call) => Buffer.concat([key, call]), what: () => 'that call' },
   ],

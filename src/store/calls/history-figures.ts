@@ -1,7 +1,6 @@
 /**
- * How many calls each user remembers and has missed, in memory, since every badge and every call asks for it: counted from
- * their rows when it is first asked, and kept up by the writer from then on. A row that is written without a word of what it
- * changes has the user's rows counted anew.
+ * How many calls each user remembers and has missed. Every badge and every call asks for it, so it is kept in memory: counted
+ * from the user's rows at first, and kept up to date with each write. After a write without new figures it is counted again.
  */
 
 import type { UserId } from '../../domain/ids.ts'
@@ -21,10 +20,10 @@ export interface Figures {
   readonly newest: CallHistoryPlace | undefined
 }
 
-/** Of a user with rows that are written and not durable yet. */
+/** A user with rows that are written and not durable yet. */
 interface Unsettled {
   writes: number
-  /** As the last change leaves them; undefined where they are to be counted. */
+  /** As the last change leaves them; undefined where they have to be counted. */
   figures: Figures | undefined
 }
 
@@ -59,7 +58,7 @@ export class HistoryFigures {
     return isChange(view) ? unsettled.figures : undefined
   }
 
-  /** What they are after the latest writes of a change to the user's rows; it has made some. */
+  /** Notes the figures after a change has written rows of the user. */
   keep(userId: UserId, figures: Figures): void {
     const unsettled = this.#unsettled.get(userId)
     assert(unsettled !== undefined, 'what changes figures is a row that is written')
@@ -93,7 +92,7 @@ export class HistoryFigures {
   }
 }
 
-/** The rows that were written since the user last looked, newest first, and older ones where their mark is gone. */
+/** The user's rows down to their mark, or all of them without one, newest first. */
 export function rowsSinceMark(view: View, userId: UserId): Iterable<Row<Uint8Array>> {
   const prefix = idsKey(userId)
   const mark = view.get(HISTORY_MARKS, prefix)

@@ -17,7 +17,7 @@ import { isOfLmdb } from './write-failure.ts'
  */
 export type Expire = (change: Change, key: Uint8Array) => number | undefined
 
-/** A table in order of time, whose rows all live as long as each other and have no endings of their own. */
+/** A table in order of time, whose rows all live equally long and have no endings of their own. */
 interface Aged {
   readonly table: Table<never>
   readonly keptMs: number
@@ -42,7 +42,7 @@ export class Expiries {
     this.#kinds.set(kind, expire)
   }
 
-  /** Says what ends a row of a table whose keys begin with the time from which on it lives for `keptMs`. */
+  /** Says how rows end that live for `keptMs` from the time at the beginning of their keys. */
   defineAged(table: Table<never>, keptMs: number, expire: Aged['expire']): void {
     this.#aged.push({ table, keptMs, expire, heldUntilMs: 0 })
   }
