@@ -1,12 +1,13 @@
 /**
- * Presence of one user at a front (id = the user's id, decimal): the user's connections that are here. It tells them of news,
- * which the front finds in the changes that it follows, so that a message to many devices costs the writer nothing for each.
+ * Presence of one user at a front (id = the user's id, decimal): the user's connections that are here. The front tells them
+ * of news, which it finds in the changes that it follows, so that a message to many devices costs the writer nothing for each.
  * Everything else the writer tells them itself: it hears of each that comes and goes.
  */
 
+import type { UserId } from '../src/domain/ids.ts'
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
 import type { LiveConnection, PresenceMessage } from './messages.ts'
-import { type LiveConnections, tellOfNews } from './presence.ts'
+import type { LiveConnections } from './presence.ts'
 
 /** `connections` are those of this front, `atWriter` the user's presence at the writer. */
 export function frontPresenceKind(
@@ -15,7 +16,8 @@ export function frontPresenceKind(
 ): ActorKind<PresenceMessage> {
   return {
     kind: 'presence',
-    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    // All its messages travel in the control lane.
+    mailboxMessagesMax: 0,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
     create: id => new FrontPresence(connections, atWriter(id), id),
@@ -25,12 +27,12 @@ export function frontPresenceKind(
 class FrontPresence implements Actor<PresenceMessage> {
   readonly #connections: LiveConnections
   readonly #atWriter: Ref<PresenceMessage>
-  readonly #id: string
+  readonly #userId: UserId
 
   constructor(connections: LiveConnections, atWriter: Ref<PresenceMessage>, id: string) {
     this.#connections = connections
     this.#atWriter = atWriter
-    this.#id = id
+    this.#userId = BigInt(id) as UserId
   }
 
   receive(message: PresenceMessage): void {
@@ -40,11 +42,8 @@ class FrontPresence implements Actor<PresenceMessage> {
       case 'detached':
         this.#keep(this.#here.filter(({ ref }) => ref.id !== message.connectionId))
         return this.#atWriter.tellControl(message)
-      case 'news':
-        return tellOfNews(this.#here, message.deviceId)
-      case 'badge':
       case 'revoked':
-        // Those are the writer's to tell.
+        // The writer tells them.
         return
     }
   }
@@ -55,13 +54,12 @@ class FrontPresence implements Actor<PresenceMessage> {
   }
 
   get #here(): readonly LiveConnection[] {
-    return this.#connections.of(this.#id)
+    return this.#connections.of(this.#userId)
   }
 
   #keep(connections: readonly LiveConnection[]): void {
-    this.#connections.set(this.#id, connections)
+    this.#connections.set(this.#userId, connections)
   }
 }
 
-const MAILBOX_MESSAGES_MAX = 1_024
 const IDLE_MS = 60_000

@@ -13,8 +13,14 @@
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
-import type { CallReply, CallRequest, OperatorRequest } from '../src/domain/calls/call-command.ts'
-import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import type {
+  CallAnswer,
+  CallReply,
+  CallRequest,
+  OperatorRequest,
+  SentKeyMap,
+} from '../src/domain/calls/call-command.ts'
+import type { CallId, DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { LogHead } from '../src/log/checkpoint.ts'
 import type { GatewayFailure } from '../src/media/gateway.ts'
@@ -202,13 +208,9 @@ export type ConnectionTimer = 'connect' | 'life' | 'lag' | 'settle' | 'mark'
 // Presence: one per user with a connection.
 
 export type PresenceMessage =
-  /** A device has signed in. This and all but `news` and `badge` travel in the control lane. */
+  /** A device has signed in. All travel in the control lane. */
   | { readonly kind: 'attached'; readonly connection: LiveConnection }
   | { readonly kind: 'detached'; readonly connectionId: string }
-  /** The device's inbox has news. */
-  | { readonly kind: 'news'; readonly deviceId: DeviceId }
-  /** The user's badge may have changed. */
-  | { readonly kind: 'badge' }
   | { readonly kind: 'revoked'; readonly revoked: Revoked }
 
 /** A session that has ended, a device that was removed together with its sessions, or one that may do more or less now. */
@@ -269,6 +271,14 @@ export type FrontDeskMessage =
       readonly request: ForwardedRequest
       readonly reply: Reply<ForwardedAnswer>
     }
+  /** A command to a call that the front has checked. */
+  | {
+      readonly kind: 'command'
+      readonly callId: CallId
+      readonly command: SentCommand
+      readonly idempotent?: IdempotentRequest | undefined
+      readonly reply: Reply<CallAnswer>
+    }
   | StreamMessage
   /** From the writer itself: the front, or the link to it, is gone. */
   | { readonly kind: 'front-gone' }
@@ -305,6 +315,13 @@ export type StreamMessage =
   | { readonly kind: 'next-part'; readonly stream: string; readonly reply: Reply<Uint8Array | undefined> }
   /** No more parts are wanted. */
   | { readonly kind: 'stop-stream'; readonly stream: string }
+
+/** A map of keys is JSON: each name of a member that is new costs both ends of a link some work and memory. */
+export type SentCommand = AsSent<CallRequest>
+
+type AsSent<Request> = Request extends { readonly encryptedAESKeys: SentKeyMap }
+  ? Omit<Request, 'encryptedAESKeys'> & { readonly encryptedAESKeys: string }
+  : Request
 
 /** An `HttpRequest` as data. */
 export type ForwardedRequest = Omit<HttpRequest, 'header'> & {

@@ -1,16 +1,15 @@
 /**
  * Presence of one user (id = the user's id, decimal): the live connections of the user's devices, the newest for each
- * device. Passes news and badges on to them, ends connections of ended sessions and deleted devices, and tells calls
- * which devices come and go.
+ * device. Ends connections of ended sessions and deleted devices, and tells calls which devices come and go.
  *
  * `LiveConnections` holds the connections beside the actors. So they outlive an actor that failed or was passivated, and
- * any part of the server can ask whether a device is connected.
+ * any part of the server can ask whether a device is connected, or tell it news.
  */
 
 import type { Presence } from '../src/domain/devices/presence.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { CONNECTIONS_PER_USER_MAX } from '../src/limits.ts'
-import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
+import type { Actor, ActorKind } from '../src/runtime/actor.ts'
 import { sessionName } from '../src/store/accounts/session-store.ts'
 import type {
   Dismissal,
@@ -22,7 +21,7 @@ import type {
 
 /** The live connections of all users, oldest first for each user. */
 export class LiveConnections implements Presence {
-  readonly #byUser = new Map<string, readonly LiveConnection[]>()
+  readonly #byUser = new Map<UserId, readonly LiveConnection[]>()
   #count = 0
 
   get count(): number {
@@ -30,24 +29,19 @@ export class LiveConnections implements Presence {
   }
 
   isConnected(userId: UserId, deviceId: DeviceId): boolean {
-    return this.of(String(userId)).some(connection => connection.deviceId === deviceId)
+    return this.of(userId).some(connection => connection.deviceId === deviceId)
   }
 
-  of(userId: string): readonly LiveConnection[] {
+  of(userId: UserId): readonly LiveConnection[] {
     return this.#byUser.get(userId) ?? NONE
   }
 
-  /** Whether the device has a connection that does not find news by itself. */
-  isToldOfNews(userId: UserId, deviceId: DeviceId): boolean {
-    return this.of(String(userId)).some(each => each.deviceId === deviceId && each.isFollower !== true)
-  }
-
   /** Each with its user. */
-  *all(): Iterable<readonly [string, LiveConnection]> {
+  *all(): Iterable<readonly [UserId, LiveConnection]> {
     for (const [userId, connections] of this.#byUser) for (const each of connections) yield [userId, each]
   }
 
-  set(userId: string, connections: readonly LiveConnection[]): void {
+  set(userId: UserId, connections: readonly LiveConnection[]): void {
     this.#count += connections.length - this.of(userId).length
     if (connections.length === 0) this.#byUser.delete(userId)
     else this.#byUser.set(userId, connections)
@@ -70,54 +64,40 @@ export function presenceKind(
   return {
     // Operators know the kind by this name: metrics carry it as a label.
     kind: 'presence',
-    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    // All its messages travel in the control lane.
+    mailboxMessagesMax: 0,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
     create: id => new UserPresence(connections, dismissalOf, onPresence, id),
   }
 }
 
-/** Tells a device's connection, if it has one, that the inbox has news. */
-export function tellNews(
-  connections: LiveConnections,
-  users: (userId: string) => Ref<PresenceMessage>,
-  userId: UserId,
-  deviceId: DeviceId,
-): void {
-  if (!connections.isToldOfNews(userId, deviceId)) return
-  const user = users(String(userId))
-  // Without the news the message would wait for the next one.
-  user.tellOr({ kind: 'news', deviceId }, { kind: 'news', deviceId })
-}
-
-/** Tells a user's connections, if there are any, that the badge may have changed. */
-export function tellBadge(
-  connections: LiveConnections,
-  users: (userId: string) => Ref<PresenceMessage>,
-  userId: UserId,
-): void {
-  if (connections.of(String(userId)).length === 0) return
-  users(String(userId)).tellOr({ kind: 'badge' }, { kind: 'badge' })
-}
-
-/** Tells the device's connections, but none that finds news by itself. */
-export function tellOfNews(connections: readonly LiveConnection[], deviceId: DeviceId): void {
-  for (const { deviceId: each, ref, isFollower } of connections) {
+/**
+ * Tells the device's connections, but none that finds news by itself. One that attaches after this reads the inbox by itself.
+ * Departure from a message to the user's actor: a turn for each message of a call took as long as to find its connection.
+ */
+export function tellNews(connections: LiveConnections, userId: UserId, deviceId: DeviceId): void {
+  for (const { deviceId: each, ref, isFollower } of connections.of(userId)) {
     if (each === deviceId && isFollower !== true) ref.tellOr(NEWS, OVERRUN)
   }
+}
+
+/** Tells a user's connections that the badge may have changed. */
+export function tellBadge(connections: LiveConnections, userId: UserId): void {
+  for (const { ref } of connections.of(userId)) ref.tellOr(BADGE, OVERRUN)
 }
 
 class UserPresence implements Actor<PresenceMessage> {
   readonly #live: LiveConnections
   readonly #dismissalOf: DismissalOf
   readonly #onPresence: OnPresence
-  readonly #id: string
+  readonly #userId: UserId
 
   constructor(live: LiveConnections, dismissalOf: DismissalOf, onPresence: OnPresence, id: string) {
     this.#live = live
     this.#dismissalOf = dismissalOf
     this.#onPresence = onPresence
-    this.#id = id
+    this.#userId = BigInt(id) as UserId
   }
 
   receive(message: PresenceMessage): void {
@@ -126,11 +106,6 @@ class UserPresence implements Actor<PresenceMessage> {
         return this.#onAttached(message.connection)
       case 'detached':
         return this.#onDetached(message.connectionId)
-      case 'news':
-        return tellOfNews(this.#connections, message.deviceId)
-      case 'badge':
-        for (const { ref } of this.#connections) ref.tellOr(BADGE, OVERRUN)
-        return
       case 'revoked':
         return this.#onRevoked(message.revoked)
     }
@@ -172,16 +147,12 @@ class UserPresence implements Actor<PresenceMessage> {
     }
   }
 
-  get #userId(): UserId {
-    return BigInt(this.#id) as UserId
-  }
-
   get #connections(): readonly LiveConnection[] {
-    return this.#live.of(this.#id)
+    return this.#live.of(this.#userId)
   }
 
   #keep(connections: readonly LiveConnection[]): void {
-    this.#live.set(this.#id, connections)
+    this.#live.set(this.#userId, connections)
   }
 
   #dismiss({ ref }: LiveConnection, why: Dismissal): void {
@@ -213,6 +184,4 @@ const ATTACHED: StompConnectionMessage = { kind: 'attached' }
 const NEWS: StompConnectionMessage = { kind: 'news' }
 const BADGE: StompConnectionMessage = { kind: 'badge' }
 const OVERRUN: StompConnectionMessage = { kind: 'overrun' }
-/** Most are `news` and `badge`, which carry no data: one of each says as much as many. */
-const MAILBOX_MESSAGES_MAX = 1_024
 const IDLE_MS = 60_000

@@ -8,15 +8,15 @@ import type { PresenceMessage, StompConnectionMessage } from '../../actors/messa
 import { LiveConnections, presenceKind, tellNews } from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
+import { EventFrames } from '../../actors/stomp-connection/event-frames.ts'
 import { acceptInto } from '../../actors/stomp-connection/intake.ts'
 import type { PersonName } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Notice } from '../../src/domain/messages/notice.ts'
+import type { NoticeItem } from '../../src/domain/messages/inbox.ts'
+import type { SharedNotice } from '../../src/domain/messages/notice.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { EVENTS } from '../../src/schema/event.ts'
-import { formatJson } from '../../src/schema/json.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
 import { HttpServer } from '../../src/transport/http.ts'
@@ -101,24 +101,27 @@ class House {
         const devices = this.#groups[Number(header('x-group'))]!
         const userIds = new Set(devices.map(({ userId }) => userId))
         const people = [...userIds].map(userId => ({ userId, displayName: NAME }))
-        for (const device of devices) this.#tell(device, noticeTo(device, BigInt(callId) as CallId, people))
+        const body = noticeTo(BigInt(callId) as CallId, people)
+        for (const device of devices) this.#tell(device, body)
         return { status, contentType: 'application/json', body: `{"callId":"${callId}"}` }
       },
     }
   }
 
-  #tell(device: Device, notice: Notice): void {
+  #tell(device: Device, body: SharedNotice): void {
     const offset = device.nextOffset++
-    const item = { kind: 'notice', notice } as const
+    const encryptedAESKey = body.kind === 'call_invitation' ? device.encryptedAESKey : undefined
+    const own = { encryptedAESKey, eventId: EVENT_ID, sentAtMs: NOW_MS }
+    const item: NoticeItem = { kind: 'notice', body, ...own }
     device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
-    tellNews(this.#connections, this.#users, device.userId, device.deviceId)
+    tellNews(this.#connections, device.userId, device.deviceId)
   }
 
   #connectionDeps(): StompConnectionDeps {
     const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
     return {
       server: 'bench/1',
-      isDevelopment: false,
+      hasTestTopics: false,
       areRatesLimited: false,
       isDraining: () => false,
       problemOf,
@@ -134,7 +137,7 @@ class House {
       inbox: {
         head(_userId, deviceId) {
           const { nextOffset, waiting } = deviceOf(deviceId)
-          return { epoch: 1, nextOffset, lostOffset: 0, count: waiting.length }
+          return { epoch: 1, nextOffset, givenBelow: nextOffset, lostOffset: 0, count: waiting.length }
         },
         after: (_userId, deviceId, offset) => deviceOf(deviceId).waiting.filter(each => each.offset > offset),
         isSettling: () => false,
@@ -147,11 +150,7 @@ class House {
         change: () => fatal('nothing is sent'),
         markDelivered: async () => undefined,
       },
-      eventBody: (notice, { deviceId }) =>
-        formatJson(
-          EVENTS[notice.kind].body(notice, { deviceId, user: () => fatal('no user is shown') }),
-          'string',
-        ),
+      frames: new EventFrames({ idsAs: 'string', userOf: () => fatal('no user is shown') }),
       calls: {
         command: () => fatal('no command comes'),
         subscribe: () => fatal('nobody watches'),
@@ -174,11 +173,7 @@ class House {
   }
 }
 
-function invitationTo(
-  { encryptedAESKey }: Device,
-  callId: CallId,
-  participants: readonly PersonName[],
-): Notice {
+function invitationTo(callId: CallId, participants: readonly PersonName[]): SharedNotice {
   return {
     kind: 'call_invitation',
     callId,
@@ -188,7 +183,6 @@ function invitationTo(
     displayName: NAME,
     alias: undefined,
     isContact: true,
-    encryptedAESKey,
     roomId: 4_503_599_627_370_496,
     isVideo: true,
     isOnGoing: false,
@@ -197,12 +191,10 @@ function invitationTo(
     keyFromDeviceId: CALLERS_PHONE,
     expiresAtMs: LATER_MS,
     participants,
-    eventId: EVENT_ID,
-    sentAtMs: NOW_MS,
   }
 }
 
-function endFor(_device: Device, callId: CallId): Notice {
+function endFor(callId: CallId): SharedNotice {
   return {
     kind: 'call_cancelled',
     callId,
@@ -214,8 +206,6 @@ function endFor(_device: Device, callId: CallId): Notice {
     isContact: true,
     isVideo: true,
     atMs: NOW_MS,
-    eventId: EVENT_ID,
-    sentAtMs: NOW_MS,
   }
 }
 

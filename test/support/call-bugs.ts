@@ -160,9 +160,9 @@ export function plantInIndex(
 function withFirstKey(effects: readonly CallEffect[]): CallEffect[] {
   let first: string | undefined
   return effects.map(effect => {
-    if (effect.kind !== 'device' || !('encryptedAESKey' in effect.notice)) return effect
-    first ??= effect.notice.encryptedAESKey
-    return { ...effect, notice: { ...effect.notice, encryptedAESKey: first } }
+    if (effect.kind !== 'device' || effect.encryptedAESKey === undefined) return effect
+    first ??= effect.encryptedAESKey
+    return { ...effect, encryptedAESKey: first }
   })
 }
 

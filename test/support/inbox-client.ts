@@ -42,7 +42,7 @@ export function waiting(actors: TestActors, { userId, deviceId }: Person): strin
     .view(view =>
       actors.inbox.after(view, userId, deviceId, { offset: 0, limit: 1_000, nowMs: actors.world.nowMs() }),
     )
-    .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
+    .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.body.kind))
 }
 
 export async function begin(t: Test, queued: readonly string[] = [], options: TestActorsOptions = {}) {

@@ -122,6 +122,9 @@ export interface MediaReadyNotice {
   readonly gateway: string | undefined
 }
 
+/** What devices are told of a call, without what is one device's own. */
+export type CallNotice = KeyedNotice | PlainCallNotice
+
 export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice
 
 export interface PersonName {
@@ -192,7 +195,10 @@ export interface DeviceEffect {
   readonly kind: 'device'
   readonly userId: UserId
   readonly deviceId: DeviceId
-  readonly notice: CallNoticeBody
+  /** The same object for all devices that a change tells the same. */
+  readonly notice: CallNotice
+  /** The device's slice of the call's key; with a keyed notice alone. */
+  readonly encryptedAESKey: string | undefined
   /** The end of the message's use; without one the inbox's own time applies. */
   readonly expiresAtMs: number | undefined
   /** The device's waiting invitation to this call is taken out in the same step. */

@@ -6,7 +6,7 @@
 import type { AddressMethod } from '../accounts/account.ts'
 import type { Proof } from '../accounts/session.ts'
 import type { AskedBy } from '../accounts/waiting-sign-in.ts'
-import type { CallNoticeBody } from '../calls/call-notice.ts'
+import type { CallNotice, CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
 
@@ -18,6 +18,9 @@ export interface Badge {
 }
 
 export type NoticeBody = CallNoticeBody | PersonalNoticeBody
+
+/** A notice without what is one device's own. */
+export type SharedNotice = CallNotice | PersonalNoticeBody
 
 /** Contacts and the account. */
 export type PersonalNoticeBody =
@@ -122,7 +125,7 @@ export function isSameBadge(one: Badge, other: Badge): boolean {
 }
 
 /** Those that are pushed to devices, whether connected or not (contract 6); those of calls have rules of their own. */
-export function isPushed(notice: NoticeBody): boolean {
+export function isPushed(notice: SharedNotice): boolean {
   switch (notice.kind) {
     case 'friend_request':
     case 'device_added':

@@ -9,9 +9,8 @@
 import { type Call, isOver, isPending } from '../../domain/calls/call.ts'
 import type { CallAccepted, CallEffect, ChangedCall } from '../../domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../domain/ids.ts'
-import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
-import { EXPIRY } from '../engine/expiries.ts'
+import { TIME_BYTES } from '../engine/expiries.ts'
 import { callInKey, idsKey, timeBytes } from '../engine/keys.ts'
 import type { Change, Store, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
@@ -23,9 +22,9 @@ import type { Webhooks } from '../operators/webhook-store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import type { ListEntry, ListRange } from '../tables/id-lists.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../tables/idempotency-store.ts'
-import { SealedValues } from '../tables/sealed-values.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
-import { CALLS, CALLS_BY_END, CALLS_ENDED, ENDED_CALL_KEPT_MS } from './call-tables.ts'
+import { CallRows, isWritten, putEnded, putNext, type WrittenCall } from './call-rows.ts'
+import { CALL_CHANGES, CALLS, CALLS_BY_END, CALLS_ENDED, ENDED_CALL_KEPT_MS } from './call-tables.ts'
 
 export interface CallStoreDeps extends StoreDeps {
   readonly database: Store
@@ -51,19 +50,31 @@ export interface KeptReply {
   readonly reply: string
 }
 
+/** Decisions on one call that land together: all that are made before their change begins. */
+interface Step {
+  /** As the last of them left it. */
+  call: Call
+  readonly effects: CallEffect[]
+  readonly beside: WrittenBeside[]
+  durable: Promise<void>
+}
+
+/** The rows of a live call behind a change that has begun: undefined where that did not come to write them. */
+interface LeftCall {
+  written: WrittenCall | undefined
+}
+
 /** The calls as every process reads them. */
 export class CallReader {
-  protected readonly sealed: SealedValues<Call>
+  protected readonly rows: CallRows
 
-  constructor({ secrets, randomBytes }: Pick<StoreDeps, 'secrets' | 'randomBytes'>) {
-    this.sealed = new SealedValues(secrets, randomBytes, 'call')
+  constructor(deps: Pick<StoreDeps, 'secrets' | 'randomBytes'>) {
+    this.rows = new CallRows(deps)
   }
 
   /** The call while it is live, and for 24 hours after. */
   read(view: View, callId: bigint): Call | undefined {
-    const key = idsKey(callId)
-    const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
-    return row && this.sealed.open(row)
+    return this.rows.read(view, callId)
   }
 
   /** Calls that ended in the last day, the latest end first. */
@@ -79,21 +90,24 @@ export class CallReader {
 /** The calls of the writer. */
 export class CallStore extends CallReader {
   readonly #deps: CallStoreDeps
-  /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
-  readonly #lastWritten = new Map<CallId, Uint8Array>()
+  /** Steps whose change has not begun, which take more decisions. */
+  readonly #open = new Map<CallId, Step>()
+  /** Live calls that were written since they were opened, as the change leaves them that has begun last. */
+  readonly #left = new Map<CallId, LeftCall>()
   /** Each of a call's pushes asks for it. */
   readonly #ringing: WatchedCache<CallId, ReadonlySet<UserId>>
 
   constructor(deps: CallStoreDeps) {
     super(deps)
     this.#deps = deps
-    this.#ringing = new WatchedCache(deps.database, [CALLS], callInKey, RINGING_CALLS_KEPT_MAX)
-    deps.expiries.define(EXPIRY.endedCall, (change, key) => this.#onEndedDue(change, key))
+    this.#ringing = new WatchedCache(deps.database, [CALLS, CALL_CHANGES], callInKey, RINGING_CALLS_KEPT_MAX)
+    deps.expiries.defineAged(CALLS_BY_END, ENDED_CALL_KEPT_MS, removeEnded)
   }
 
   /** As `read`, for the room that decides on the call: all its writes have ended. */
   open(callId: CallId): Call | undefined {
-    this.#lastWritten.delete(callId)
+    this.#open.delete(callId)
+    this.#left.delete(callId)
     return this.#deps.database.view(view => this.read(view, callId))
   }
 
@@ -109,7 +123,10 @@ export class CallStore extends CallReader {
   /** Every call that is not over, by id; for a process that starts. */
   live(): Call[] {
     const rows = this.#deps.database.view(view =>
-      [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.sealed.open(value) })),
+      [...view.range(CALLS)].map(({ key, value }) => ({
+        key,
+        call: this.rows.open(value, view.get(CALL_CHANGES, key)),
+      })),
     )
     // Sealed by another secret: its people's sessions are over with it, and so is their call.
     const lost = rows.filter(({ call }) => call === undefined)
@@ -121,72 +138,100 @@ export class CallStore extends CallReader {
    * Writes a decision's effects and the rows beside them; resolves when all of it is durable. Rejects with
    * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
    * otherwise exist without its messages.
+   *
+   * People answer at once, so a decision joins those before it in a change that still waits for its turn.
    */
-  async apply(
+  apply(
     { call, effects, ended }: Omit<CallAccepted, 'kind' | 'reply'>,
     nowMs: number,
-    { kept, audit }: WrittenBeside = {},
+    beside: WrittenBeside = {},
   ): Promise<void> {
+    const { callId } = call
+    const open = this.#open.get(callId)
+    if (open !== undefined && ended === undefined) {
+      open.call = call
+      for (const effect of effects) open.effects.push(effect)
+      open.beside.push(beside)
+      return open.durable
+    }
+    // What is decided later on either call comes behind this.
+    this.#open.delete(callId)
+    if (ended !== undefined) this.#open.delete(ended.call.callId)
+    const step: Step = { call, effects: [...effects], beside: [beside], durable: NOT_ASKED }
     const endOther = ended && this.#writeOf(ended)
-    const write = this.#writeOf({ call, effects })
-    await this.#deps.database.change(change => {
+    const write = this.#writeOf(step)
+    step.durable = this.#deps.database.change(change => {
+      if (this.#open.get(callId) === step) this.#open.delete(callId)
       endOther?.(change)
       write(change)
-      if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
-      if (audit !== undefined) this.#deps.auditLog.add(change, audit)
+      for (const { kept, audit } of step.beside) {
+        if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
+        if (audit !== undefined) this.#deps.auditLog.add(change, audit)
+      }
     }, nowMs)
+    if (ended === undefined) this.#open.set(callId, step)
+    return step.durable
   }
 
   /** Resolves when the call is durable as it was last decided; rejects with `STORE_UNAVAILABLE` when it never will be. */
   async confirm(callId: CallId): Promise<void> {
-    const expected = this.#lastWritten.get(callId)
-    await this.#deps.database.change(change => assertBegins(change, callId, expected))
+    let left: LeftCall | undefined
+    await this.#deps.database.change(change => {
+      left ??= this.#left.get(callId)
+      assertWritten(change, callId, left)
+    })
   }
 
-  #writeOf({ call, effects }: ChangedCall): (change: Change) => void {
-    const { callId } = call
-    const expected = this.#lastWritten.get(callId)
-    const sealed = this.sealed.seal(call)
-    if (isOver(call)) this.#lastWritten.delete(callId)
-    else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
+  /** `step` is read when its change begins. */
+  #writeOf(step: ChangedCall): (change: Change) => void {
+    // The function of a change runs again when another change beside it was taken back.
+    let begun: { readonly before: LeftCall | undefined; readonly after: LeftCall } | undefined
     return change => {
-      assertBegins(change, callId, expected)
+      const { call, effects } = step
+      const { callId } = call
+      begun ??= this.#begin(call)
+      assertWritten(change, callId, begun.before)
       for (const effect of effects) this.#carryOut(change, callId, effect)
-      if (isOver(call)) this.#end(change, call, sealed)
-      else change.put(CALLS, idsKey(callId), sealed)
+      this.#deps.webhooks?.add(
+        change,
+        ...effects.flatMap(each => (each.kind === 'webhook' ? each.event : [])),
+      )
+      const last = begun.before?.written
+      if (isOver(call)) return this.#putEnded(change, call, last)
+      const next = this.rows.next(last, call)
+      begun.after.written = next.written
+      putNext(change, idsKey(callId), last, next)
     }
   }
 
-  #end(change: Change, { callId, endedAtMs }: Call, sealed: Uint8Array): void {
-    assert(endedAtMs !== undefined, 'a call that is over has ended at some time')
-    const key = idsKey(callId)
-    change.remove(CALLS, key)
-    change.put(CALLS_ENDED, key, sealed)
-    change.put(CALLS_BY_END, endKey(endedAtMs, callId), 0)
-    this.#deps.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_CALL_KEPT_MS, key)
+  #begin(call: Call) {
+    const { callId } = call
+    const before = this.#left.get(callId)
+    const after: LeftCall = { written: undefined }
+    if (isOver(call)) this.#left.delete(callId)
+    else this.#left.set(callId, after)
+    return { before, after }
   }
 
-  /** The row that says when the call ended is among those that are as old; another ending may have taken it already. */
-  #onEndedDue(change: Change, key: Uint8Array): undefined {
-    change.remove(CALLS_ENDED, key)
-    const end = timeBytes(change.nowMs - ENDED_CALL_KEPT_MS + 1)
-    for (const old of [...change.keys(CALLS_BY_END, { end, limit: OLD_AT_ONCE })])
-      change.remove(CALLS_BY_END, old)
+  #putEnded(change: Change, call: Call, last: WrittenCall | undefined): void {
+    const { callId, endedAtMs } = call
+    assert(endedAtMs !== undefined, 'a call that is over has ended at some time')
+    putEnded(change, idsKey(callId), last, this.rows.ended(call, endedAtMs))
+    change.put(CALLS_BY_END, endKey(endedAtMs, callId), 0)
   }
 
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
-    const { inbox, notices, history, webhooks } = this.#deps
+    const { inbox, notices, history } = this.#deps
     switch (effect.kind) {
-      case 'device': {
-        const { userId, deviceId, notice: body, expiresAtMs, replaces, isMissed } = effect
-        return notices.tellDevice(change, { userId, deviceId, body, expiresAtMs, replaces, isMissed })
-      }
+      case 'device':
+        return notices.tellDevice(change, effect)
       case 'withdraw':
         return void inbox.dropInvitation(change, effect.userId, effect.deviceId, callId)
       case 'history':
-        return history.put(change, effect.userId, effect.row)
+        return history.put(change, effect)
       case 'webhook':
-        return webhooks?.add(change, effect.event)
+        // All at once, and not one by one.
+        return
       case 'topic':
         // Live only: the room tells those who watch.
         return
@@ -195,16 +240,22 @@ export class CallStore extends CallReader {
 
   #forget(keys: readonly Uint8Array[]): Promise<void> {
     return this.#deps.database.change(change => {
-      for (const key of keys) change.remove(CALLS, key)
+      for (const key of keys) {
+        change.remove(CALLS, key)
+        change.remove(CALL_CHANGES, key)
+      }
     })
   }
 }
 
-function assertBegins(change: Change, callId: CallId, expected: Uint8Array | undefined): void {
-  if (expected === undefined) return
-  const row = change.get(CALLS, idsKey(callId))
-  if (row !== undefined && Buffer.compare(row.subarray(0, IV_BYTES), expected) === 0) return
+function assertWritten(change: Change, callId: CallId, left: LeftCall | undefined): void {
+  if (left === undefined || (left.written !== undefined && isWritten(change, callId, left.written))) return
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
+}
+
+function removeEnded(change: Change, key: Uint8Array): void {
+  change.remove(CALLS_BY_END, key)
+  change.remove(CALLS_ENDED, key.subarray(TIME_BYTES))
 }
 
 function endKey(endedAtMs: number, callId: bigint): Uint8Array {
@@ -216,6 +267,6 @@ function endOf(key: Uint8Array): ListEntry {
   return { atMs: bytes.readUIntBE(0, 6), id: bytes.readBigUInt64BE(6) }
 }
 
-const OLD_AT_ONCE = 16
+const NOT_ASKED = Promise.resolve()
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

@@ -1,94 +1,89 @@
 /** Tables of calls, live and ended, and of what their people remember of them. */
 
-import type { CallId } from '../../domain/ids.ts'
 import { OF_A_USER } from '../accounts/account-tables.ts'
-import { EXPIRY, endingKey } from '../engine/expiries.ts'
 import { ID, TIME, untold } from '../engine/key-parts.ts'
-import { idsKey, timeBytes, userInKey } from '../engine/keys.ts'
-import { bytes, count, flag, id, maybe, object, oneOf, type RowOf, sealed } from '../engine/row-form.ts'
-import { rowTable, textKeyTable } from '../engine/table.ts'
+import { bytes, type Form, oneOf, sealed, typed } from '../engine/row-form.ts'
+import { bytesTable, rowTable } from '../engine/table.ts'
 
-export const CALLS = rowTable('calls', { call: ID }, sealed, {
-  holds: 'a live call, sealed',
+export const CALLS = bytesTable('calls', { call: ID }, sealed, {
+  holds: 'a live call as it was written whole, sealed',
   *disagreements(key, _, rows) {
     if (rows.has('calls-ended', key)) yield 'the call is live, and ended in calls-ended'
   },
   remedy: 'a start may refuse it: restore a backup',
 })
 
-export const CALLS_ENDED = rowTable('calls-ended', { call: ID }, sealed, {
-  holds: 'a call that has ended, for a day, sealed',
-  ending: { kind: EXPIRY.endedCall },
-  remedy: 'late requests about the call are refused for a day; there is nothing to do',
+export const CALL_CHANGES = bytesTable('call-changes', { call: ID }, sealed, {
+  holds: 'how a live call has changed since, sealed',
+  relations: [{ in: 'calls', under: key => key, what: () => 'its call' }],
+  remedy: 'there is nothing to do: the next start with this call’s id removes it',
 })
 
-function callOf(key: Buffer): Buffer {
-  return key.subarray(TIME.bytes)
+const TIMED_AND_SEALED: Form<Uint8Array> = {
+  fits: value => value instanceof Uint8Array && sealed.fits(value.subarray(TIME.bytes)),
 }
+
+export const CALLS_ENDED = bytesTable('calls-ended', { call: ID }, TIMED_AND_SEALED, {
+  holds: 'a call that has ended, for a day, sealed, behind the time of its end',
+  relations: [
+    {
+      in: 'calls-by-end',
+      under: (key, row) => Buffer.concat([row.subarray(0, TIME.bytes), key]),
+      what: () => 'its end',
+    },
+  ],
+  remedy: 'late requests about the call are refused for a day; there is nothing to do',
+})
 
 /** An ended call, for late and repeated requests. */
 export const ENDED_CALL_KEPT_MS = 86_400_000
 
+/** Its rows go by their age, each with its call. */
 export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, oneOf(0), {
   holds: 'nothing: its key says when a call ended',
-  relations: [
-    { in: 'calls-ended', under: callOf, what: () => 'its call' },
-    {
-      in: 'expiries',
-      under: key =>
-        endingKey(EXPIRY.endedCall, key.readUIntBE(0, TIME.bytes) + ENDED_CALL_KEPT_MS, callOf(key)),
-      what: () => 'the call’s ending a day later',
-    },
-  ],
+  relations: [{ in: 'calls-ended', under: key => key.subarray(TIME.bytes), what: () => 'its call' }],
   remedy: 'the operator’s list misses a call for a day; there is nothing to do',
 })
 
-/** As it is stored: its people's ids packed, once for all rows of a call. */
-export type StoredHistoryRow = RowOf<typeof HISTORY_ROW>
-const HISTORY_ROW = object({
-  callId: id<CallId>(),
-  direction: oneOf('outgoing', 'incoming'),
-  status: oneOf('active', 'ended', 'missed', 'declined', 'cancelled', 'failed'),
-  isVideo: flag,
-  isGroup: flag,
-  createdAtMs: count,
-  startedAtMs: maybe(count),
-  endedAtMs: maybe(count),
-  talkedMs: maybe(count),
-  seen: flag,
-  people: bytes(),
-})
+/** See `history-rows.ts`. */
+const MEMORY_BYTES = 13
+const REMEMBERED_BYTES_MIN = 7
 const BY_CALL = { user: ID, created: untold(TIME.bytes), call: untold(ID.bytes) }
 
-export const CALL_HISTORY = rowTable('call-history', BY_CALL, HISTORY_ROW, {
-  holds: 'what a user remembers of a call',
-  shapes: [HISTORY_ROW.shape()],
-  ownKey: (key, { createdAtMs, callId }) =>
-    Buffer.concat([key.subarray(0, ID.bytes), timeBytes(createdAtMs), idsKey(callId)]),
-  relations: [
-    { in: 'call-history-figures', under: key => idsKey(userInKey(key)), what: () => 'figures of its user' },
-    {
-      in: 'calls',
-      under: (_, { callId, status }) => (status === 'active' ? idsKey(callId) : undefined),
-      what: (_, { callId }) => `call ${callId}, which goes on by it`,
-    },
-  ],
+/** Time and call in a key of `call-history`. */
+function callOfMemory(key: Uint8Array): Uint8Array {
+  return key.subarray(ID.bytes)
+}
+
+export const CALL_HISTORY = bytesTable('call-history', BY_CALL, bytes(MEMORY_BYTES), {
+  holds: 'how a call was over for a user',
+  relations: [OF_A_USER, { in: 'call-history-calls', under: callOfMemory, what: () => 'the call' }],
   remedy: 'have the user delete the call, or all calls, from the history',
 })
 
-/** The counts of a user's rows, and when the oldest ends: the time of the one ending in `expiries` that counts. */
-export type Figures = RowOf<typeof FIGURES_ROW>
-const FIGURES_ROW = object({ count, missed: count, endsAtMs: count })
+export const REMEMBERED_CALLS = bytesTable(
+  'call-history-calls',
+  { created: TIME, call: ID },
+  typed<Uint8Array>({
+    fits: row => row instanceof Uint8Array && row.length % ID.bytes === REMEMBERED_BYTES_MIN,
+  }),
+  {
+    holds: 'what all people of a call remember of it',
+    *disagreements(key, row, rows) {
+      for (let at = REMEMBERED_BYTES_MIN; at < row.length; at += ID.bytes) {
+        const user = row.subarray(at, at + ID.bytes)
+        if (rows.has('call-history', Buffer.concat([user, key]))) return
+      }
+      yield 'nobody remembers the call'
+    },
+    remedy: 'it stays until CALLSIGN_HISTORY_DAYS are over; there is nothing to do',
+  },
+)
 
-export const FIGURES = rowTable('call-history-figures', { user: ID }, FIGURES_ROW, {
-  holds: 'how many calls the user remembers, and has missed, and when the oldest ends',
-  shapes: [FIGURES_ROW.shape()],
-  ending: { kind: EXPIRY.callHistory },
-  relations: [OF_A_USER],
-  remedy: 'the badge is wrong: have the user delete all calls from the history',
-})
-
-export const HISTORY_DAYS = textKeyTable('call-history-days', '`days`', count, {
-  holds: 'for how many days the rows of `call-history` were last kept',
-  remedy: 'calls may be remembered for longer than CALLSIGN_HISTORY_DAYS: restart the server',
+export const HISTORY_MARKS = bytesTable('call-history-marks', { user: ID }, bytes(TIME.bytes + ID.bytes), {
+  holds: 'up to which call the user has looked at what they missed: its time and id',
+  relations: [
+    { in: 'call-history', under: (key, call) => Buffer.concat([key, call]), what: () => 'that call' },
+  ],
+  remedy: 'the badge may be wrong: have the user delete all calls from the history',
 })

@@ -25,7 +25,7 @@ import {
   type RequestRoute,
 } from '../../domain/contacts/friend-request.ts'
 import type { DeviceId, RequestId, UserId } from '../../domain/ids.ts'
-import type { NoticeBody } from '../../domain/messages/notice.ts'
+import type { PersonalNoticeBody } from '../../domain/messages/notice.ts'
 import { contactEvent } from '../../domain/operators/webhook-event.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey } from '../engine/keys.ts'
@@ -43,7 +43,7 @@ export interface ContactStoreDeps extends ContactTables {
   /** Without it, no event is written. */
   readonly webhooks?: Pick<Webhooks, 'add'>
   /** Tells every device of a user but one. */
-  readonly tell: (change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId) => void
+  readonly tell: (change: Change, userId: UserId, body: PersonalNoticeBody, exceptDeviceId?: DeviceId) => void
 }
 
 /** A user makes a request. */

@@ -1,6 +1,7 @@
 /**
  * What ends at a time: one row per ending, in order of time, so that a sweep looks at nothing else and no request ever
  * scans. A row that lives longer than it was to live when its ending was written is given a new ending by the sweep.
+ * A table that is itself in order of time needs no such rows: the sweep looks at its oldest.
  */
 
 import { assert } from '../../errors.ts'
@@ -8,7 +9,7 @@ import { KIND, opaque, TIME } from './key-parts.ts'
 import { timeBytes } from './keys.ts'
 import { oneOf } from './row-form.ts'
 import type { Change, Store, View } from './store.ts'
-import { rowTable } from './table.ts'
+import { rowTable, type Table } from './table.ts'
 import { isOfLmdb } from './write-failure.ts'
 
 /**
@@ -16,8 +17,18 @@ import { isOfLmdb } from './write-failure.ts'
  */
 export type Expire = (change: Change, key: Uint8Array) => number | undefined
 
+/** A table in order of time, whose rows all live as long as each other and have no endings of their own. */
+interface Aged {
+  readonly table: Table<never>
+  readonly keptMs: number
+  readonly expire: (change: Change, key: Uint8Array) => void
+  /** After a fault, no sooner than then. */
+  heldUntilMs: number
+}
+
 export class Expiries {
   readonly #kinds = new Map<number, Expire>()
+  readonly #aged: Aged[] = []
   readonly #onFault: (error: unknown) => void
 
   /** `onFault` is told of endings that fail, once for each kind in a sweep; where it throws, so does the sweep. */
@@ -29,6 +40,11 @@ export class Expiries {
   define(kind: number, expire: Expire): void {
     assert(!this.#kinds.has(kind), `expiry kind ${kind} is defined once`)
     this.#kinds.set(kind, expire)
+  }
+
+  /** Says what ends a row of a table whose keys begin with the time from which on it lives for `keptMs`. */
+  defineAged(table: Table<never>, keptMs: number, expire: Aged['expire']): void {
+    this.#aged.push({ table, keptMs, expire, heldUntilMs: 0 })
   }
 
   /** Has `key` end at that time. */
@@ -46,18 +62,24 @@ export class Expiries {
    * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
   async sweep(database: Store, nowMs: number, countMax: number): Promise<number> {
-    if (database.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
+    const aged = this.#aged.filter(({ heldUntilMs }) => heldUntilMs <= nowMs)
+    const isDue = (view: View) =>
+      dueIn(view, nowMs, 1).length > 0 || aged.some(each => oldIn(view, each, nowMs, 1).length > 0)
+    if (!database.view(isDue)) return 0
     const { count, faults } = await database.change(change => {
       const due = dueIn(change, nowMs, countMax)
-      const faults = new Map<number, unknown>()
+      const faults = new Map<number | Aged, unknown>()
       for (const row of due) this.#end(change, row, faults)
-      return { count: due.length, faults }
+      let count = due.length
+      for (const each of aged) count += endOld(change, each, countMax - count, faults)
+      return { count, faults }
     }, nowMs)
+    for (const each of aged) if (faults.has(each)) each.heldUntilMs = nowMs + POSTPONED_MS
     for (const fault of faults.values()) this.#onFault(fault)
     return count
   }
 
-  #end(change: Change, row: Uint8Array, faults: Map<number, unknown>): void {
+  #end(change: Change, row: Uint8Array, faults: Map<number | Aged, unknown>): void {
     const { nowMs } = change
     const kind = row[TIME_BYTES]!
     const key = row.subarray(TIME_BYTES + 1)
@@ -93,8 +115,6 @@ export const EXPIRY = {
   rate: 8,
   erasure: 9,
   inbox: 10,
-  callHistory: 11,
-  endedCall: 12,
   deferredTask: 13,
   smsTally: 14,
   knownSignIn: 15,
@@ -113,6 +133,25 @@ export const EXPIRY = {
 
 function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {
   return [...view.keys(EXPIRIES, { start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
+}
+
+function oldIn(view: View, { table, keptMs }: Aged, nowMs: number, limit: number): Uint8Array[] {
+  const end = timeBytes(nowMs - keptMs + 1)
+  return limit === 0 ? [] : [...view.keys(table, { start: NO_TIME, end, limit })]
+}
+
+/** Ends the oldest of the rows that are due; returns how many there were. */
+function endOld(change: Change, aged: Aged, limit: number, faults: Map<number | Aged, unknown>): number {
+  const old = oldIn(change, aged, change.nowMs, limit)
+  for (const key of old) {
+    try {
+      change.attempt(() => aged.expire(change, key))
+    } catch (error) {
+      if (isOfLmdb(error)) throw error
+      faults.set(aged, error)
+    }
+  }
+  return old.length
 }
 
 function rethrow(error: unknown): never {

@@ -3,17 +3,12 @@
  * too, for devices that can be pushed to. A device that the user's list does not name hears of the account alone.
  */
 
-import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
+import type { CallNotice, DeviceEffect } from '../../domain/calls/call-notice.ts'
 import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { newEventId } from '../../domain/ids.ts'
-import { type InboxItem, isForAnyDevice } from '../../domain/messages/inbox.ts'
-import {
-  isPushed,
-  type Notice,
-  type NoticeBody,
-  type PersonalNoticeBody,
-} from '../../domain/messages/notice.ts'
+import { isForAnyDevice, type NoticeItem, noticeOf } from '../../domain/messages/inbox.ts'
+import { isPushed, type PersonalNoticeBody, type SharedNotice } from '../../domain/messages/notice.ts'
 import type { PushProvider } from '../../domain/messages/outbox-message.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Restrictions } from '../devices/restrictions.ts'
@@ -31,18 +26,6 @@ export interface NoticesDeps {
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
 }
 
-export interface DeviceNotice {
-  readonly userId: UserId
-  readonly deviceId: DeviceId
-  readonly body: CallNoticeBody
-  /** After that no device needs it; without one the inbox's own time applies. */
-  readonly expiresAtMs?: number | undefined
-  /** The device's waiting invitation to the call is taken back. */
-  readonly replaces?: 'invitation' | undefined
-  /** With `call_cancelled`: a missed call is pushed, too. */
-  readonly isMissed?: true | undefined
-}
-
 export class Notices {
   readonly #deps: NoticesDeps
 
@@ -51,7 +34,7 @@ export class Notices {
   }
 
   /** Tells every device of the user that may hear of it but one, which did it. */
-  tell(change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId): void {
+  tell(change: Change, userId: UserId, body: PersonalNoticeBody, exceptDeviceId?: DeviceId): void {
     this.#tell(change, userId, body, deviceId => deviceId !== exceptDeviceId)
   }
 
@@ -61,9 +44,9 @@ export class Notices {
   }
 
   /** Tells one device something of a call. One that is removed, or that the list does not name, hears nothing. */
-  tellDevice(change: Change, notice: DeviceNotice): void {
+  tellDevice(change: Change, effect: Omit<DeviceEffect, 'kind'>): void {
     const { nowMs } = change
-    const { userId, deviceId, body, expiresAtMs, replaces, isMissed } = notice
+    const { userId, deviceId, notice: body, encryptedAESKey, expiresAtMs, replaces, isMissed } = effect
     const { devices, inbox } = this.#deps
     const replaced = replaces === 'invitation' ? body.callId : undefined
     const device = devices.activeDevicesOf(change, userId).find(device => device.deviceId === deviceId)
@@ -71,26 +54,29 @@ export class Notices {
       if (replaced !== undefined) inbox.dropInvitation(change, userId, deviceId, replaced)
       return
     }
-    const item = this.#itemOf(change, body)
-    const told = item.notice
+    const item = this.#itemOf(change, body, encryptedAESKey)
     inbox.append(change, userId, deviceId, { item, expiresAtMs, replaces: replaced })
     const to = { userId, device }
-    this.#push(change, to, told, this.#callPushedUntilMs(notice, nowMs))
+    this.#push(change, to, item, this.#callPushedUntilMs(effect, nowMs))
     if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
-    const missed = this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs)
-    this.#push(change, to, missed, nowMs + PUSHED_WITHIN_MS)
+    this.#push(change, to, this.#newItem({ ...body, kind: 'call_missed' }, nowMs), nowMs + PUSHED_WITHIN_MS)
   }
 
-  #tell(change: Change, userId: UserId, body: NoticeBody, isMeant: (deviceId: DeviceId) => boolean): void {
+  #tell(
+    change: Change,
+    userId: UserId,
+    body: PersonalNoticeBody,
+    isMeant: (deviceId: DeviceId) => boolean,
+  ): void {
     const { nowMs } = change
     const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
-    const notice = this.#noticeOf(body, nowMs)
+    const item = this.#newItem(body, nowMs)
     const isForAny = isForAnyDevice(body.kind)
     for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
       const { deviceId } = device
       if (!isMeant(deviceId) || (!isForAny && this.#isRestricted(change, userId, deviceId))) continue
-      this.#deps.inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } })
-      this.#push(change, { userId, device }, notice, pushedUntilMs)
+      this.#deps.inbox.append(change, userId, deviceId, { item })
+      this.#push(change, { userId, device }, item, pushedUntilMs)
     }
   }
 
@@ -101,13 +87,14 @@ export class Notices {
   #push(
     change: Change,
     { userId, device }: Addressee,
-    notice: Notice,
+    item: NoticeItem,
     expiresAtMs: number | undefined,
   ): void {
     const { deviceId, push } = device
     if (push === undefined || expiresAtMs === undefined) return
     const provider = providerOf(push)
     if (provider === undefined) return
+    const notice = noticeOf(item)
     const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
     // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
     const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
@@ -119,10 +106,13 @@ export class Notices {
    * its socket, if it has one; an invitation and a missed call are pushed in any case, since a socket may be a frozen
    * app's.
    */
-  #callPushedUntilMs({ userId, deviceId, body, replaces }: DeviceNotice, nowMs: number): number | undefined {
-    switch (body.kind) {
+  #callPushedUntilMs(
+    { userId, deviceId, notice, replaces }: Omit<DeviceEffect, 'kind'>,
+    nowMs: number,
+  ): number | undefined {
+    switch (notice.kind) {
       case 'call_invitation':
-        return body.expiresAtMs
+        return notice.expiresAtMs
       case 'call_missed':
         return nowMs + PUSHED_WITHIN_MS
       case 'call_cancelled':
@@ -136,20 +126,19 @@ export class Notices {
     }
   }
 
-  /** The same for all devices that a change tells the same. */
-  #itemOf(change: Change, body: CallNoticeBody): NoticeItem {
-    const last = change.local(this, () => new Map<CallNoticeBody, NoticeItem>())
+  /** The same for all devices that a change tells the same, but for those with keys of their own. */
+  #itemOf(change: Change, body: CallNotice, encryptedAESKey: string | undefined): NoticeItem {
+    if (encryptedAESKey !== undefined) return this.#newItem(body, change.nowMs, encryptedAESKey)
+    const last = change.local(this, () => new Map<CallNotice, NoticeItem>())
     const known = last.get(body)
     if (known !== undefined) return known
-    const item: NoticeItem = { kind: 'notice', notice: this.#noticeOf(body, change.nowMs) }
-    if (!('encryptedAESKey' in body)) last.set(body, item)
+    const item = this.#newItem(body, change.nowMs)
+    last.set(body, item)
     return item
   }
 
-  #noticeOf(body: NoticeBody, nowMs: number): Notice {
-    const eventId = newEventId(this.#deps.randomBytes)
-    // In this order: V8 takes ten times as long to add members after a spread (`invitations` in `bench/`).
-    return { eventId, sentAtMs: nowMs, ...body }
+  #newItem(body: SharedNotice, sentAtMs: number, encryptedAESKey?: string): NoticeItem {
+    return { kind: 'notice', body, encryptedAESKey, eventId: newEventId(this.#deps.randomBytes), sentAtMs }
   }
 }
 
@@ -157,8 +146,6 @@ interface Addressee {
   readonly userId: UserId
   readonly device: Device
 }
-
-type NoticeItem = Extract<InboxItem, { readonly kind: 'notice' }>
 
 /** Undefined for a device that has sent a key for its pushes, and no token yet. */
 function providerOf({ apnsToken, apnsVoipToken, fcmToken, webPush }: PushTokens): PushProvider | undefined {

@@ -7,6 +7,7 @@ import { TokenBuckets } from '../../../src/domain/token-bucket.ts'
 import type { MemoryClient } from '../../support/memory-client.ts'
 import type { ClientFrame } from '../../support/naive-client.ts'
 import { headerOf } from '../../support/naive-stomp.ts'
+import { itemOf } from '../../support/notice-item.ts'
 import { connectionOf, newPerson, openTestActors } from '../../support/test-actors.ts'
 
 const CONNECT = 'CONNECT\naccept-version:1.2\nhost:h\n'
@@ -233,7 +234,7 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
   } as const
   await actors.database.change(change => {
     const { userId, deviceId, token } = person
-    actors.inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } })
+    actors.inbox.append(change, userId, deviceId, { item: itemOf(notice) })
     change.happened({ kind: 'session-ended', userId, sessionId: Buffer.from(token) })
   }, actors.world.nowMs())
   await actors.settle()
@@ -521,7 +522,7 @@ t.test('a session that fails ends its connection and no other', async t => {
   t.same([headerOf(peer.take()[0], 'code'), peer.closeCode], ['500', 1011])
   t.notOk(other.isClosed)
   t.match(actors.failures, [/planted/])
-  t.equal(actors.connections.of(String(person.userId)).length, 0)
+  t.equal(actors.connections.of(person.userId).length, 0)
 })
 
 function subscribe(peer: MemoryClient, destination: string): void {

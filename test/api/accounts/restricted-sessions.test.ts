@@ -5,6 +5,7 @@
 
 import t, { type Test } from 'tap'
 import { formatRefreshToken, possessionChallenge } from '../../../src/domain/accounts/token.ts'
+import { plainNotice } from '../../../src/domain/calls/call-effect.ts'
 import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import {
@@ -238,13 +239,13 @@ t.test('a device that the list does not name hears of the account, and of no req
   await api.send('PUT /app/api/user', { token: ann.token, body: { displayName: 'Anna' } })
   await world.database.change(change => {
     for (const device of [deviceId, old.deviceId])
-      api.stores.notices.tellDevice(change, { userId: ann.userId, deviceId: device, body: MISSED })
+      api.stores.notices.tellDevice(change, plainNotice({ userId: ann.userId, deviceId: device }, MISSED))
     api.stores.notices.tell(change, ann.userId, { kind: 'session_revoked', reason: 'test' })
   })
   const heard = (id: DeviceId) =>
     world.database
       .view(view => world.inbox.after(view, ann.userId, id, { offset: 0, limit: 10, nowMs: world.nowMs() }))
-      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
+      .map(({ item }) => (item.kind === 'notice' ? item.body.kind : item.kind))
   t.same(heard(deviceId), ['friend_request', 'call_missed', 'session_revoked'])
   t.same(heard(old.deviceId), ['profile_changed', 'session_revoked'])
   const sent = await world.takeSent()

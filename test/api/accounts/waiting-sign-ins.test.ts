@@ -140,7 +140,7 @@ t.test('a device that the list does not name hears of no sign-in that waits', as
           nowMs: world.nowMs(),
         }),
       )
-      .flatMap(({ item }) => (item.kind === 'notice' ? [item.notice.kind] : []))
+      .flatMap(({ item }) => (item.kind === 'notice' ? [item.body.kind] : []))
   t.strictSame(heard(ann).at(-1), 'sign_in_waiting')
   t.notOk(heard(tablet).includes('sign_in_waiting'))
 })
@@ -588,7 +588,7 @@ t.test('a listed device alone hears who waits, and which address was lost', asyn
         const [user, device] = [BigInt(userId) as UserId, BigInt(phone.deviceId) as DeviceId]
         return world.inbox.after(view, user, device, { offset: 0, limit: 100, nowMs: world.nowMs() })
       })
-      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.kind))
+      .map(({ item }) => (item.kind === 'notice' ? item.body.kind : item.kind))
   await answerSignIn(api, ann, await idShown(api, ann), true)
   const old = clientOf(await fetchWaiting(api, waitingId), 'old')
   await register(api, old)

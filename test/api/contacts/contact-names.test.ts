@@ -23,8 +23,8 @@ function namesFor({ world }: TestApi, userId: UserId, deviceId: bigint) {
   const range = { offset: 0, limit: 500, nowMs: world.nowMs(), queue: 'contacts' }
   const messages = world.database.view(view => world.inbox.after(view, userId, deviceId as never, range))
   return messages.flatMap(({ item }) => {
-    if (item.kind !== 'notice' || item.notice.kind !== 'contact_changed') return []
-    const { displayName, alias } = item.notice
+    if (item.kind !== 'notice' || item.body.kind !== 'contact_changed') return []
+    const { displayName, alias } = item.body
     return [alias === undefined ? displayName : `${alias}, ${displayName}`]
   })
 }

@@ -53,7 +53,7 @@ async function setUp(t: Test, options: Parameters<typeof openTestApi>[1] = {}) {
             nowMs: whole.world.nowMs(),
           }),
         )
-        .flatMap(({ item }) => (item.kind === 'notice' ? [item.notice] : []))
+        .flatMap(({ item }) => (item.kind === 'notice' ? [item.body] : []))
         .filter(({ kind }) => kind.startsWith('call_'))
         .map(notice => ('endReason' in notice ? `${notice.kind} ${notice.endReason}` : notice.kind)),
     audit: () =>

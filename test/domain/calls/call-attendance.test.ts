@@ -32,7 +32,11 @@ function active(callees = [2, 3]): CallDriver {
 }
 
 function noticesOf(effects: readonly CallEffect[]) {
-  return effects.flatMap(effect => (effect.kind === 'device' ? [effect.notice] : []))
+  return effects.flatMap(effect => {
+    if (effect.kind !== 'device') return []
+    const { notice, encryptedAESKey } = effect
+    return [encryptedAESKey === undefined ? notice : { ...notice, encryptedAESKey }]
+  })
 }
 
 function useLedger({ reply }: CallAccepted) {

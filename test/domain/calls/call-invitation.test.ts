@@ -209,6 +209,32 @@ t.test('an invitation says for itself whether it is with video', async t => {
   t.equal(driver.call.isVideo, true)
 })
 
+t.test('devices that are told the same share one message', async t => {
+  const driver = new CallDriver({ devices: 2 })
+  const facts = driver.facts([2, 3, 4])
+  const callees = facts.callees.map(callee =>
+    callee.userId === 3n ? { ...callee, caller: { isContact: true, alias: 'Annie' } } : callee,
+  )
+  for (const { effects } of [
+    driver.run(driver.startCommand([2, 3, 4]), { ...facts, callees }),
+    driver.run({ kind: 'end', by: HOST }),
+  ]) {
+    const told = new Map<object, bigint[]>()
+    for (const effect of effects) {
+      if (effect.kind === 'device')
+        told.set(effect.notice, [...(told.get(effect.notice) ?? []), effect.userId])
+    }
+    t.same(
+      [...told.values()],
+      [
+        [2n, 2n, 4n, 4n],
+        [3n, 3n],
+      ],
+      'but for who calls the caller otherwise',
+    )
+  }
+})
+
 t.test('thirty-two are in a call, those invited counted', async t => {
   const driver = new CallDriver()
   driver.start(usersFrom(2, 31))
@@ -255,7 +281,7 @@ t.test('keys of an invitation are for its own callees', async t => {
   const { effects } = driver.invite([3, 4], HOST)
   const notices = effects.flatMap(effect => (effect.kind === 'device' ? [effect] : []))
   t.same(
-    notices.map(({ deviceId, notice }) => [deviceId, 'encryptedAESKey' in notice && notice.encryptedAESKey]),
+    notices.map(({ deviceId, encryptedAESKey }) => [deviceId, encryptedAESKey]),
     [deviceOf(3), deviceOf(4)].map(device => [device.deviceId, keyFor(device)]),
   )
 })

@@ -47,7 +47,11 @@ function inviteWith(
 }
 
 function noticesOf({ effects }: CallAccepted) {
-  return effects.flatMap(effect => (effect.kind === 'device' ? [effect.notice] : []))
+  return effects.flatMap(effect => {
+    if (effect.kind !== 'device') return []
+    const { notice, encryptedAESKey } = effect
+    return [encryptedAESKey === undefined ? notice : { ...notice, encryptedAESKey }]
+  })
 }
 
 function hashOf(devices: readonly CallDeviceRef[]): string {

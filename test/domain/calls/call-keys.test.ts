@@ -129,9 +129,9 @@ t.test('an answer goes to the device that asked, and to no other', async t => {
   t.same(inWords(effects), ['301 participant_accept_rejoin'])
   t.match(effects[0], {
     expiresAtMs: START_MS + 60_000,
+    encryptedAESKey: keyFor(THIRD),
     notice: {
       callId: CALL_ID,
-      encryptedAESKey: keyFor(THIRD),
       keyEpoch: 1,
       fromUserId: 2n,
       fromDeviceId: SECOND.deviceId,
@@ -230,11 +230,11 @@ t.test('a new key reaches each device in the call but the one that made it', asy
     effects,
     [SECOND, THIRD].map(device => ({
       expiresAtMs: START_MS + 24 * 3_600_000,
+      encryptedAESKey: keyFor(device, 2),
       notice: {
         callId: CALL_ID,
         epoch: 2,
         reason: 'rotation',
-        encryptedAESKey: keyFor(device, 2),
         fromUserId: 1n,
         fromDeviceId: HOST.deviceId,
       },

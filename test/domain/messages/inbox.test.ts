@@ -9,6 +9,7 @@ import {
   parsePosition,
 } from '../../../src/domain/messages/inbox-position.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
+import { itemOf } from '../../support/notice-item.ts'
 
 const EPOCH_MAX = 2 ** 32 - 1
 
@@ -72,7 +73,7 @@ t.test('a live message is named by the position before it, which can be read fro
 })
 
 t.test('a subscription to a queue finds calls, contacts, the account or messages sent to it', async t => {
-  const noticeOf = (kind: string) => ({ kind: 'notice', notice: { kind } as Notice }) as const
+  const noticeOf = (kind: string) => itemOf({ kind } as Notice)
   t.equal(queueOf(noticeOf('call_invitation')), 'calls')
   t.equal(queueOf(noticeOf('key_update')), 'calls')
   t.equal(queueOf(noticeOf('friend_request')), 'contacts')

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
-import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
+import { idInKey, idsKey, timeBytes } from '../../../src/store/engine/keys.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { plainTable } from '../../support/plain-tables.ts'
 import { countOf, sized } from '../../support/size.ts'
@@ -45,6 +45,28 @@ t.test('a sweep stops at its bound', async t => {
   t.same([await expiries.sweep(database, 10, 10), ended], [10, 10])
   t.same([await expiries.sweep(database, 10, 10), ended], [10, 20])
   t.same([await expiries.sweep(database, 10, 10), ended], [5, 25])
+})
+
+t.test('rows of a table whose keys begin with a time end by their age, in the same bound', async t => {
+  const { database, expiries } = open(t)
+  const ended: string[] = []
+  expiries.define(KIND, (_, key) => void ended.push(`ending ${idInKey(key, 0)}`))
+  expiries.defineAged(ROWS, 100, (change, key) => {
+    ended.push(`row ${Buffer.from(key).readUIntBE(0, 6)}`)
+    change.remove(ROWS, key)
+  })
+  await database.change(change => {
+    for (const atMs of [50, 10, 40]) change.put(ROWS, timeBytes(atMs), atMs)
+    for (const id of [1n, 2n]) expiries.add(change, KIND, 120, idsKey(id))
+  })
+  t.equal(await expiries.sweep(database, 109, 100), 0)
+  t.equal(await expiries.sweep(database, 110, 100), 1)
+  t.same(ended.splice(0), ['row 10'])
+  t.equal(await expiries.sweep(database, 1_000, 2), 2, 'endings first')
+  t.equal(await expiries.sweep(database, 1_000, 1), 1)
+  t.equal(await expiries.sweep(database, 1_000, 2), 1)
+  t.same(ended, ['ending 1', 'ending 2', 'row 40', 'row 50'])
+  t.equal(await expiries.sweep(database, 1_000, 2), 0)
 })
 
 t.test('a prolonged row ends at its later time, once', async t => {

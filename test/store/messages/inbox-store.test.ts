@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { InboxItem } from '../../../src/domain/messages/inbox.ts'
+import { type NoticeItem, noticeOf } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
@@ -14,6 +15,7 @@ import { newsNameOf } from '../../../src/store/engine/lmdb-change.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
+import { itemOf } from '../../support/notice-item.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
@@ -38,8 +40,8 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   database.follow(({ rows }) => {
     inRows = new Set()
     readChangedRows(rows, (table, key) => {
-      const found = inboxNewsOf(table, key)
-      if (found !== undefined) inRows.add(newsNameOf(found))
+      for (const found of database.view(view => [...inboxNewsOf(view, table, key)]))
+        inRows.add(newsNameOf(found))
     })
   })
   database.subscribe('inbox-news', happening => {
@@ -83,12 +85,12 @@ function invitation(callId: number, expiresAtMs: number): InboxItem {
     eventId: 'an-event',
     sentAtMs: expiresAtMs - RING_MS,
   }
-  return { kind: 'notice', notice }
+  return itemOf(notice)
 }
 
 function labelOf(item: InboxItem): string {
   if (item.kind === 'dev') return item.headers[0]![1]
-  return 'callId' in item.notice ? `${item.notice.kind} ${item.notice.callId}` : item.notice.kind
+  return 'callId' in item.body ? `${item.body.kind} ${item.body.callId}` : item.body.kind
 }
 
 function append({ database, inbox }: House, labels: readonly string[], nowMs = 0, device = PHONE) {
@@ -163,9 +165,9 @@ t.test('a message comes out as it was put in', async t => {
 t.test('a message is the same to its writer and after a restart', async t => {
   const folder = t.testdir()
   const house = open(t, { folder })
-  const { notice } = invitation(1, RING_MS) as Extract<InboxItem, { kind: 'notice' }>
+  const invited = invitation(1, RING_MS) as NoticeItem
   const people = { participants: [{ userId: BOB, displayName: 'Bob' }] }
-  const item = { kind: 'notice', notice: { ...notice, ...people } } as InboxItem
+  const item = { ...invited, body: { ...invited.body, ...people } } as InboxItem
   const read = ({ after }: House) =>
     [PHONE, TABLET].flatMap(device => after(device, 0, 9, 1).map(({ item }) => item))
   await house.database.change(change => {
@@ -304,7 +306,7 @@ t.test(
   async t => {
     const house = open(t)
     const { database, inbox } = house
-    t.same(house.head(), { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 })
+    t.same(house.head(), { epoch: 0, nextOffset: 1, givenBelow: 1, lostOffset: 0, count: 0 })
     await append(house, ['a', 'b'])
     await invite(house, 1, 0)
     await append(house, ['x'], 0, TABLET)
@@ -429,7 +431,7 @@ t.test('where a room says nothing for a minute, the call was missed, and the dev
   await sweep(2 * RING_MS)
   t.same([shown(house, 2 * RING_MS), news], [['a', 'call_missed 1'], [`${ANN}_${PHONE}`]])
   const { item } = house.after(PHONE, 2, 1, 2 * RING_MS)[0]!
-  const notice = item.kind === 'notice' ? item.notice : undefined
+  const notice = item.kind === 'notice' ? noticeOf(item) : undefined
   t.match(notice, {
     callerId: BOB,
     callerName: 'Bobby',

@@ -1,11 +1,13 @@
 /** Messages to devices: by their inbox in any case, by push where contract 6 says so. */
 
 import t, { type Test } from 'tap'
-import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
+import { plainNotice } from '../../../src/domain/calls/call-effect.ts'
+import type { CallNoticeBody, DeviceEffect, PlainCallNotice } from '../../../src/domain/calls/call-notice.ts'
 import type { Device } from '../../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
-import type { Notice, NoticeBody } from '../../../src/domain/messages/notice.ts'
-import { type DeviceNotice, Notices } from '../../../src/store/messages/notices.ts'
+import { noticeOf } from '../../../src/domain/messages/inbox.ts'
+import type { Notice, PersonalNoticeBody } from '../../../src/domain/messages/notice.ts'
+import { Notices } from '../../../src/store/messages/notices.ts'
 import { newDevice, newUser, openWorld } from '../../support/application.ts'
 
 const CALL = 8_000_000_001n as CallId
@@ -31,15 +33,22 @@ async function open(t: Test) {
   const inboxOf = ({ deviceId }: Device): Notice[] =>
     world.database
       .view(view => world.inbox.after(view, userId, deviceId, { offset: 0, limit: 100, nowMs }))
-      .flatMap(({ item }) => (item.kind === 'notice' ? item.notice : []))
+      .flatMap(({ item }) => (item.kind === 'notice' ? noticeOf(item) : []))
   const pushed = async () => {
     const sent = await world.takeSent()
     return sent.flatMap(message => (message.channel === 'push' ? [message] : []))
   }
-  const tell = (body: NoticeBody, except?: Device) =>
+  const tell = (body: PersonalNoticeBody, except?: Device) =>
     world.database.change(change => notices.tell(change, userId, body, except?.deviceId), nowMs)
-  const tellDevice = ({ deviceId }: Device, body: CallNoticeBody, more: Partial<DeviceNotice> = {}) =>
-    world.database.change(change => notices.tellDevice(change, { userId, deviceId, body, ...more }), nowMs)
+  const tellDevice = ({ deviceId }: Device, body: CallNoticeBody, more: Partial<DeviceEffect> = {}) => {
+    const { encryptedAESKey, ...notice } = { encryptedAESKey: undefined, ...body }
+    const effect = {
+      ...plainNotice({ userId, deviceId }, notice as PlainCallNotice),
+      encryptedAESKey,
+      ...more,
+    }
+    return world.database.change(change => notices.tellDevice(change, effect), nowMs)
+  }
   return { world, userId, phone, tablet, silent, connected, nowMs, inboxOf, pushed, tell, tellDevice }
 }
 
@@ -67,7 +76,7 @@ function over(
   return kind === 'call_answered_elsewhere' ? { kind, ...body, reason: 'answered' } : { kind, ...body }
 }
 
-function ended(nowMs: number): CallNoticeBody {
+function ended(nowMs: number): PlainCallNotice {
   return {
     kind: 'call_ended',
     callId: CALL,
@@ -111,14 +120,17 @@ t.test(
     const { database, inbox, notices } = world
     const body = ended(world.nowMs())
     await database.change(change => {
-      for (const { deviceId } of [phone, tablet]) notices.tellDevice(change, { userId, deviceId, body })
+      for (const { deviceId } of [phone, tablet])
+        notices.tellDevice(change, plainNotice({ userId, deviceId }, body))
     })
     t.equal(database.rowCount(database.storedRows('inbox-groups')), 1)
     t.same(inboxOf(phone), inboxOf(tablet))
     await database.change(change => inbox.settle(change, userId, phone.deviceId, [1]))
     t.same(inboxOf(phone), [])
     t.match(inboxOf(tablet), [{ kind: 'call_ended' }])
-    await database.change(change => notices.tellDevice(change, { userId, deviceId: phone.deviceId, body }))
+    await database.change(change =>
+      notices.tellDevice(change, plainNotice({ userId, deviceId: phone.deviceId }, body)),
+    )
     t.not(inboxOf(phone)[0]!.eventId, inboxOf(tablet)[0]!.eventId, 'another change tells another event')
   },
 )
