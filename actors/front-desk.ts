@@ -3,14 +3,17 @@
  * can't answer.
  */
 
+import type { CallAnswer } from '../src/domain/calls/call-command.ts'
+import type { CallId } from '../src/domain/ids.ts'
 import { SignalError } from '../src/errors.ts'
 import type { Registration } from '../src/keyserver/registration.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
 import type { InboxWrites } from '../src/store/messages/inbox-writes.ts'
+import type { IdempotentRequest } from '../src/store/tables/idempotency-store.ts'
 import type { ShownRequest } from '../src/transport/http-deps.ts'
 import type { HttpAnswer } from '../src/transport/route.ts'
 import { AnswerStreams } from './answer-streams.ts'
-import type { ForwardedAnswer, ForwardedRequest, FrontDeskMessage } from './messages.ts'
+import type { ForwardedAnswer, ForwardedRequest, FrontDeskMessage, SentCommand } from './messages.ts'
 
 /** An answer: whole, or its head and the parts that its body is made of. */
 export interface DeskAnswer {
@@ -19,6 +22,12 @@ export interface DeskAnswer {
 }
 
 export interface FrontDeskDeps {
+  /** Has the room of a call carry the command out. Rejects as `answer`. */
+  readonly command: (
+    callId: CallId,
+    command: SentCommand,
+    idempotent: IdempotentRequest | undefined,
+  ) => Promise<CallAnswer>
   /** Has the route of this method and path answer. Rejects with a `SignalError` for what the peer may hear of. */
   readonly answer: (route: string, request: ForwardedRequest) => Promise<DeskAnswer>
   /** Makes a name that no writer has given to a stream before. */
@@ -66,6 +75,10 @@ class FrontDesk implements Actor<FrontDeskMessage> {
       case 'request': {
         const { route, request, reply } = message
         return this.#pass(this.#answer(route, request), reply, request.requestId)
+      }
+      case 'command': {
+        const { callId, command, idempotent, reply } = message
+        return this.#pass(this.#deps.command(callId, command, idempotent), reply)
       }
       case 'next-part':
         return this.#pass(this.#streams.next(message.stream), message.reply)

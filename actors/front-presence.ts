@@ -4,6 +4,7 @@
  * Everything else the writer tells them itself: it hears of each that comes and goes.
  */
 
+import type { UserId } from '../src/domain/ids.ts'
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
 import type { LiveConnection, PresenceMessage } from './messages.ts'
 import type { LiveConnections } from './presence.ts'
@@ -26,12 +27,12 @@ export function frontPresenceKind(
 class FrontPresence implements Actor<PresenceMessage> {
   readonly #connections: LiveConnections
   readonly #atWriter: Ref<PresenceMessage>
-  readonly #id: string
+  readonly #userId: UserId
 
   constructor(connections: LiveConnections, atWriter: Ref<PresenceMessage>, id: string) {
     this.#connections = connections
     this.#atWriter = atWriter
-    this.#id = id
+    this.#userId = BigInt(id) as UserId
   }
 
   receive(message: PresenceMessage): void {
@@ -42,7 +43,7 @@ class FrontPresence implements Actor<PresenceMessage> {
         this.#keep(this.#here.filter(({ ref }) => ref.id !== message.connectionId))
         return this.#atWriter.tellControl(message)
       case 'revoked':
-        // That is the writer's to tell.
+        // The writer tells them.
         return
     }
   }
@@ -53,11 +54,11 @@ class FrontPresence implements Actor<PresenceMessage> {
   }
 
   get #here(): readonly LiveConnection[] {
-    return this.#connections.of(this.#id)
+    return this.#connections.of(this.#userId)
   }
 
   #keep(connections: readonly LiveConnection[]): void {
-    this.#connections.set(this.#id, connections)
+    this.#connections.set(this.#userId, connections)
   }
 }
 

@@ -13,8 +13,14 @@
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { CallDeviceRef, RoomEntry } from '../src/domain/calls/call.ts'
-import type { CallReply, CallRequest, OperatorRequest } from '../src/domain/calls/call-command.ts'
-import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import type {
+  CallAnswer,
+  CallReply,
+  CallRequest,
+  OperatorRequest,
+  SentKeyMap,
+} from '../src/domain/calls/call-command.ts'
+import type { CallId, DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { LogHead } from '../src/log/checkpoint.ts'
 import type { GatewayFailure } from '../src/media/gateway.ts'
@@ -265,6 +271,14 @@ export type FrontDeskMessage =
       readonly request: ForwardedRequest
       readonly reply: Reply<ForwardedAnswer>
     }
+  /** A command to a call that the front has checked. */
+  | {
+      readonly kind: 'command'
+      readonly callId: CallId
+      readonly command: SentCommand
+      readonly idempotent?: IdempotentRequest | undefined
+      readonly reply: Reply<CallAnswer>
+    }
   | StreamMessage
   /** From the writer itself: the front, or the link to it, is gone. */
   | { readonly kind: 'front-gone' }
@@ -301,6 +315,13 @@ export type StreamMessage =
   | { readonly kind: 'next-part'; readonly stream: string; readonly reply: Reply<Uint8Array | undefined> }
   /** No more parts are wanted. */
   | { readonly kind: 'stop-stream'; readonly stream: string }
+
+/** A map of keys is JSON: each name of a member that is new costs both ends of a link some work and memory. */
+export type SentCommand = AsSent<CallRequest>
+
+type AsSent<Request> = Request extends { readonly encryptedAESKeys: SentKeyMap }
+  ? Omit<Request, 'encryptedAESKeys'> & { readonly encryptedAESKeys: string }
+  : Request
 
 /** An `HttpRequest` as data. */
 export type ForwardedRequest = Omit<HttpRequest, 'header'> & {

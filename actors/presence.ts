@@ -21,7 +21,7 @@ import type {
 
 /** The live connections of all users, oldest first for each user. */
 export class LiveConnections implements Presence {
-  readonly #byUser = new Map<string, readonly LiveConnection[]>()
+  readonly #byUser = new Map<UserId, readonly LiveConnection[]>()
   #count = 0
 
   get count(): number {
@@ -29,19 +29,19 @@ export class LiveConnections implements Presence {
   }
 
   isConnected(userId: UserId, deviceId: DeviceId): boolean {
-    return this.of(String(userId)).some(connection => connection.deviceId === deviceId)
+    return this.of(userId).some(connection => connection.deviceId === deviceId)
   }
 
-  of(userId: string): readonly LiveConnection[] {
+  of(userId: UserId): readonly LiveConnection[] {
     return this.#byUser.get(userId) ?? NONE
   }
 
   /** Each with its user. */
-  *all(): Iterable<readonly [string, LiveConnection]> {
+  *all(): Iterable<readonly [UserId, LiveConnection]> {
     for (const [userId, connections] of this.#byUser) for (const each of connections) yield [userId, each]
   }
 
-  set(userId: string, connections: readonly LiveConnection[]): void {
+  set(userId: UserId, connections: readonly LiveConnection[]): void {
     this.#count += connections.length - this.of(userId).length
     if (connections.length === 0) this.#byUser.delete(userId)
     else this.#byUser.set(userId, connections)
@@ -77,27 +77,27 @@ export function presenceKind(
  * Departure from a message to the user's actor: a turn for each message of a call took as long as to find its connection.
  */
 export function tellNews(connections: LiveConnections, userId: UserId, deviceId: DeviceId): void {
-  for (const { deviceId: each, ref, isFollower } of connections.of(String(userId))) {
+  for (const { deviceId: each, ref, isFollower } of connections.of(userId)) {
     if (each === deviceId && isFollower !== true) ref.tellOr(NEWS, OVERRUN)
   }
 }
 
 /** Tells a user's connections that the badge may have changed. */
 export function tellBadge(connections: LiveConnections, userId: UserId): void {
-  for (const { ref } of connections.of(String(userId))) ref.tellOr(BADGE, OVERRUN)
+  for (const { ref } of connections.of(userId)) ref.tellOr(BADGE, OVERRUN)
 }
 
 class UserPresence implements Actor<PresenceMessage> {
   readonly #live: LiveConnections
   readonly #dismissalOf: DismissalOf
   readonly #onPresence: OnPresence
-  readonly #id: string
+  readonly #userId: UserId
 
   constructor(live: LiveConnections, dismissalOf: DismissalOf, onPresence: OnPresence, id: string) {
     this.#live = live
     this.#dismissalOf = dismissalOf
     this.#onPresence = onPresence
-    this.#id = id
+    this.#userId = BigInt(id) as UserId
   }
 
   receive(message: PresenceMessage): void {
@@ -147,16 +147,12 @@ class UserPresence implements Actor<PresenceMessage> {
     }
   }
 
-  get #userId(): UserId {
-    return BigInt(this.#id) as UserId
-  }
-
   get #connections(): readonly LiveConnection[] {
-    return this.#live.of(this.#id)
+    return this.#live.of(this.#userId)
   }
 
   #keep(connections: readonly LiveConnection[]): void {
-    this.#live.set(this.#id, connections)
+    this.#live.set(this.#userId, connections)
   }
 
   #dismiss({ ref }: LiveConnection, why: Dismissal): void {

@@ -2,8 +2,8 @@
  * Sends the waiting events of one endpoint of webhooks, some at a time, so that an endpoint that is slow or down holds up no other. The
  * mailbox carries wake-ups and outcomes only.
  *
- * An event leaves the store when its outcome is known: after a crash before that it is sent again, under the same id. While the
- * store takes no writes, outcomes are kept here.
+ * An event leaves the store when its outcome is known, with the others of its batch: after a crash before that it is sent again,
+ * under the same id. While the store takes no writes, outcomes are kept here.
  *
  * An endpoint that fails often in a row, with no success between, is probed with one event at a time until it takes one.
  */
@@ -12,13 +12,9 @@ import { backOffMs } from '../src/back-off.ts'
 import type { WebhookOutcome } from '../src/delivery/webhook.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
 import type { WebhookEndpoint } from '../src/store/operators/webhook-endpoints.ts'
+import type { StoredWebhook } from '../src/store/operators/webhook-events.ts'
 import type { TakenWebhook, WebhookQueue } from '../src/store/operators/webhook-queue.ts'
-import {
-  type Died,
-  LIFETIME_MS,
-  type StoredWebhook,
-  type WebhookSettlement,
-} from '../src/store/operators/webhook-store.ts'
+import { type Died, LIFETIME_MS, type WebhookSettlement } from '../src/store/operators/webhook-store.ts'
 import type { WebhookCommand } from './messages.ts'
 
 export interface WebhookSending {

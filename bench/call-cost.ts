@@ -5,16 +5,10 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import {
-  type CallSide,
-  modeBeside,
-  openAlone,
-  openStreet,
-  type StreetPlan,
-  workOf,
-} from './support/call-street.ts'
+import { type CallSide, openAlone, openStreet, type StreetPlan, workOf } from './support/call-street.ts'
+import { GarbageCounter } from './support/garbage.ts'
 import { interleaved } from './support/rounds.ts'
-import type { ServerMode } from './support/server.ts'
+import type { RunningServer } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
 import { StoreWatch } from './support/store-watch.ts'
 import { costFigures } from './support/usage.ts'
@@ -45,13 +39,13 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, warmUpSeconds } = context.scale
   const plan = isSmoke ? PLAN_SMOKE : PLAN
   const { against } = context
-  const mode = modeBeside(against)
-  const { bare, ours, server } = await openStreet(context, plan, mode)
+  const garbage = new GarbageCounter(context.folder)
+  const { bare, ours, server } = await openStreet(context, plan, garbage)
   const other =
     against === undefined
       ? undefined
-      : await openAlone(context, plan, { folder: 'data-other', mode, checkout: against })
-  const opened = { context, people: plan.calleesEach + 1, mode, admin: server.admin }
+      : await openAlone(context, plan, { folder: 'data-other', checkout: against })
+  const opened = { context, people: plan.calleesEach + 1, server, garbage }
   for (const side of [other ?? bare, ours]) {
     await side({ kind: 'in-flight', calls: IN_FLIGHT[0]!, seconds: warmUpSeconds })
   }
@@ -82,9 +76,9 @@ type Asked = { readonly kind: 'in-flight' | 'answered'; readonly calls: number }
 interface Opened {
   readonly context: BenchmarkContext
   readonly people: number
-  readonly mode: ServerMode
-  /** Of the project's server. */
-  readonly admin: string
+  /** The project's. */
+  readonly server: RunningServer
+  readonly garbage: GarbageCounter
 }
 
 interface Compared {
@@ -99,12 +93,12 @@ interface Load {
 }
 
 async function compare(
-  { context, people, mode, admin }: Opened,
+  { context, people, server, garbage }: Opened,
   { row, limit, project }: Compared,
 ): Promise<void> {
   const { turns, turnSeconds: seconds } = context.scale
   for (const round of context.rounds()) {
-    const store = new StoreWatch(admin)
+    const store = new StoreWatch(server.admin)
     const measured = await interleaved(
       round,
       turns,
@@ -112,11 +106,17 @@ async function compare(
       () => store.during(() => project.side({ ...project.asked, seconds })),
     )
     const [limitWork, projectWork] = [workOf(measured.limit, 'calls'), workOf(measured.project, 'calls')]
+    // In a turn of its own, since looking at each collection costs something.
+    const garbageBytesPerCall = await garbage.each(
+      server.pid,
+      async () => (await project.side({ ...project.asked, seconds })).figure.calls,
+    )
     const messages = sum(measured.project.map(({ figure }) => figure.messages))
     context.record(row, round, {
       ...costFigures(limitWork, projectWork),
-      parameters: { people, inFlight: project.asked.calls, mode },
+      parameters: { people, inFlight: project.asked.calls },
       details: {
+        garbageBytesPerCall,
         messagesPerCall: rounded(messages / projectWork.operations),
         ...store.details(projectWork.operations),
       },

@@ -6,14 +6,7 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import {
-  type CallTurn,
-  modeBeside,
-  openAlone,
-  openStreet,
-  type Sides,
-  type StreetPlan,
-} from './support/call-street.ts'
+import { type CallTurn, openAlone, openStreet, type Sides, type StreetPlan } from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
 import { Program } from './support/program.ts'
 import { interleaved } from './support/rounds.ts'
@@ -149,11 +142,10 @@ async function runAgainst(
 ): Promise<void> {
   const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
   const { callees, callsPerSecond } = (isSmoke ? SHAPES_SMOKE : SHAPES).find(({ isMain }) => isMain)!
-  const mode = modeBeside(against)
   const plan = planOf(context, callees)
   const sides = {
-    limit: await openAlone(context, plan, { folder: 'data-other', mode, checkout: against }),
-    project: await openAlone(context, plan, { folder: 'data', mode }),
+    limit: await openAlone(context, plan, { folder: 'data-other', checkout: against }),
+    project: await openAlone(context, plan, { folder: 'data' }),
   }
   const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
   for (const side of [sides.limit, sides.project]) {

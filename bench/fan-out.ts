@@ -46,10 +46,9 @@ async function run(context: BenchmarkContext): Promise<void> {
   const dataFolder = join(context.folder, 'data')
   const people = await prefillPeople(dataFolder, Math.max(...shapes.map(({ receivers }) => receivers)), 1)
   const logins = people.map(({ devices: [device] }) => bearerLogin(device!.token))
-  // Topics of any name are there in development only.
   const server = await startServer({
     dataFolder,
-    mode: 'development',
+    mode: 'with-test-topics',
     profilesFolder: context.profilesFolder,
   })
   context.after(() => server.end())

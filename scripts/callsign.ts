@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 /** `npx callsign <command>`: the server and the operators' commands under one name. */
 
+import '../src/source-maps.ts'
+
 import { VERSION } from '../src/server/process/version.ts'
 
 const COMMANDS = new Map([

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WITH_FRONTS, WITH_FRONTS_LONG, WITHOUT_FRONTS } from './support/fronts-in-flows.ts'
-import { joinPrograms } from './support/joined-programs.ts'
+import { joinTestPrograms } from './support/joined-programs.ts'
 import { runProgram } from './support/programs.ts'
 import { startServer } from './support/server.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
@@ -198,7 +198,7 @@ t.test('a joined server starts joined fronts, and has the pages beside the built
   const folder = t.testdir({ joined: {}, data: {} })
   // The suite has made them.
   const { CALLSIGN_JOINED_PROGRAMS: joined = join(folder, 'joined') } = process.env
-  if (joined.startsWith(folder)) await joinPrograms(joined)
+  if (joined.startsWith(folder)) await joinTestPrograms(joined)
   const server = await startServer({
     dataFolder: join(folder, 'data'),
     program: join(joined, 'src/main.js'),

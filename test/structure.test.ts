@@ -83,6 +83,7 @@ const EVERYBODYS = new Set([
   'src/last-of.ts',
   'src/limits.ts',
   'src/recent.ts',
+  'src/source-maps.ts',
   'src/watermark.ts',
 ])
 

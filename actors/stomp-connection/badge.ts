@@ -11,7 +11,6 @@
 import type { NoticeQueue } from '../../src/domain/messages/inbox.ts'
 import { formatLiveId, type InboxPosition } from '../../src/domain/messages/inbox-position.ts'
 import { type Badge, isSameBadge } from '../../src/domain/messages/notice.ts'
-import { encodeTextMessage } from '../../src/stomp/serializer.ts'
 import type { Holder, InboxDelivery } from './inbox-delivery.ts'
 import type { ConnectionState } from './state.ts'
 import { QueueSubscription } from './subscription.ts'
@@ -56,13 +55,12 @@ function send(
   subscription: QueueSubscription,
   badge: Badge,
 ): void {
-  const { deps, device, context } = connection
+  const { deps, context } = connection
   const [eventId, sentAtMs] = [deps.newEventId(), context.nowMs()]
   const messageId = formatLiveId(inbox.lastSeenBy(subscription), eventId)
-  const headers = ['type', 'badge', 'timestamp', String(sentAtMs), 'content-type', 'application/json']
-  const body = deps.eventBody({ kind: 'badge', badge, eventId, sentAtMs }, device, undefined)
+  const place = { head: subscription.named.head, messageId, isRedelivered: false }
   subscription.badgeTold = badge
-  connection.peer.send(encodeTextMessage(subscription.named.head, messageId, false, headers, body), true)
+  connection.peer.send(deps.frames.badge(place, { kind: 'badge', badge, eventId, sentAtMs }), true)
 }
 
 function hasBadge({ queue }: QueueSubscription): boolean {

@@ -4,11 +4,12 @@ import type { Language } from '../../src/delivery/texts.ts'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { Restriction } from '../../src/domain/devices/restriction.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Badge, BadgeEvent, Notice } from '../../src/domain/messages/notice.ts'
+import type { Badge } from '../../src/domain/messages/notice.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messages.ts'
+import type { EventFrames } from './event-frames.ts'
 
 /** The inbox of a connection's device. */
 export type ConnectionInbox = Pick<
@@ -45,7 +46,7 @@ export interface StompCalls {
 export interface StompConnectionDeps {
   /** `name/version`, of printable ASCII. */
   readonly server: string
-  readonly isDevelopment: boolean
+  readonly hasTestTopics: boolean
   readonly areRatesLimited: boolean
   /** Whether the server is stopping: a connection that opens now is asked to come back. */
   readonly isDraining: () => boolean
@@ -73,12 +74,7 @@ export interface StompConnectionDeps {
   readonly inbox: ConnectionInbox
   /** The user's badge as it is now. */
   readonly badgeOf: (userId: UserId) => Badge
-  /** The JSON of a notice as the device reads it (contract 7.3), with the badge if it carries it. */
-  readonly eventBody: (
-    event: Notice | BadgeEvent,
-    reader: ConnectedDevice,
-    badge: Badge | undefined,
-  ) => string
+  readonly frames: EventFrames
   readonly calls: StompCalls
   /** The presence of a user, by decimal id. */
   readonly users: (userId: string) => Ref<PresenceMessage>

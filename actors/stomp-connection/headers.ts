@@ -51,8 +51,8 @@ export function destinationOf(
   text: string,
   isOpen?: (destination: Destination) => boolean,
 ): Destination {
-  const { isDevelopment } = deps
-  const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })
+  const { hasTestTopics } = deps
+  const destination = parseDestination(text, { userId: String(device.userId), hasTestTopics })
   switch (destination) {
     case 'unknown':
       throw new SignalError('NOT_FOUND', 'there is no such destination: /asyncapi.json names them all')

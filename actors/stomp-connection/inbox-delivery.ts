@@ -10,15 +10,14 @@
  * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
  */
 
-import { INBOX_MESSAGES_MAX, noticeOf } from '../../src/domain/messages/inbox.ts'
+import { INBOX_MESSAGES_MAX, type NoticeItem } from '../../src/domain/messages/inbox.ts'
 import {
   formatPosition,
   type InboxPosition,
   parsePosition,
 } from '../../src/domain/messages/inbox-position.ts'
-import type { Notice } from '../../src/domain/messages/notice.ts'
 import type { Context } from '../../src/runtime/actor.ts'
-import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
+import { MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
 import type { StompConnectionMessage } from '../messages.ts'
 import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
@@ -30,7 +29,7 @@ import { QueueSubscription } from './subscription.ts'
 /** Whom an acknowledgement is for. */
 export type Holder = QueueSubscription | FormerSubscription
 
-type InboxDeliveryDeps = Pick<StompConnectionDeps, 'inbox' | 'eventBody' | 'badgeOf'>
+type InboxDeliveryDeps = Pick<StompConnectionDeps, 'inbox' | 'frames' | 'badgeOf'>
 
 export class InboxDelivery {
   readonly #deps: InboxDeliveryDeps
@@ -102,7 +101,7 @@ export class InboxDelivery {
     const isKnown =
       position !== undefined &&
       (position.epoch === head.epoch || (position.epoch === 0 && position.offset === 0)) &&
-      position.offset < head.nextOffset
+      position.offset < head.givenBelow
     if (isKnown) this.#skipTo(subscription, position)
     return { isRecovered: isKnown && position.offset >= head.lostOffset, isEmpty }
   }
@@ -329,12 +328,9 @@ export class InboxDelivery {
       const template = new MessageTemplate(item.headers.flat(), item.body)
       return this.#peer.send(template.encode(named.head, messageId, isRedelivered), template.isText)
     }
-    const notice = noticeOf(item)
-    const times = ['timestamp', String(notice.sentAtMs), 'expires', String(expiresAtMs)]
-    const headers = ['type', notice.kind, ...times, 'content-type', 'application/json']
-    const badge = carriesBadge(notice) ? this.#deps.badgeOf(this.#device.userId) : undefined
-    const body = this.#deps.eventBody(notice, this.#device, badge)
-    this.#peer.send(encodeTextMessage(named.head, messageId, isRedelivered, headers, body), true)
+    const badge = carriesBadge(item) ? this.#deps.badgeOf(this.#device.userId) : undefined
+    const place = { head: named.head, messageId, isRedelivered }
+    this.#peer.send(this.#deps.frames.notice(place, item, expiresAtMs, this.#device, badge), true)
     // A client may pass over what it was given before.
     if (badge === undefined || isRedelivered) return
     for (const each of this.#subscriptions) if (each.badgeTold !== undefined) each.badgeTold = badge
@@ -366,7 +362,7 @@ export class InboxDelivery {
 }
 
 /** Whether the notice's body says the badge, as it is when a device reads it. */
-function carriesBadge({ kind }: Notice): boolean {
+function carriesBadge({ body: { kind } }: NoticeItem): boolean {
   return kind === 'call_cancelled' || kind === 'call_missed'
 }
 

@@ -10,13 +10,7 @@ import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from '.
 import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
-import {
-  hasProductionServer,
-  profileArguments,
-  type RunningServer,
-  type ServerMode,
-  startServer,
-} from './server.ts'
+import { profileArguments, type RunningServer, type ServerOptions, startServer } from './server.ts'
 import { sum } from './statistics.ts'
 import { type Usage, type Work, withUsage } from './usage.ts'
 
@@ -46,15 +40,14 @@ interface CalledServer {
   readonly groups: readonly CallGroup[]
 }
 
-interface CalledOptions {
+interface CalledOptions extends Pick<ServerOptions, 'nodeArguments' | 'environment'> {
   /** The data folder, below the benchmark's. */
   readonly folder: string
-  readonly mode: ServerMode
   /** Another checkout, whose code also fills the store. */
   readonly checkout?: string | undefined
 }
 
-async function openCalled(
+export async function openCalled(
   context: BenchmarkContext,
   plan: StreetPlan,
   { folder, ...options }: CalledOptions,
@@ -73,11 +66,6 @@ async function prefillOf(checkout: string | undefined): Promise<typeof prefillPe
   return people.prefillPeople
 }
 
-/** How both checkouts are started: one without the program of the bench's own can only run in development. */
-export function modeBeside(checkout: string | undefined): ServerMode {
-  return checkout === undefined || hasProductionServer(checkout) ? 'without-rates' : 'development'
-}
-
 /** The server alone, of this checkout or another. */
 export async function openAlone(
   context: BenchmarkContext,
@@ -92,10 +80,10 @@ export async function openAlone(
 export async function openStreet(
   context: BenchmarkContext,
   plan: StreetPlan,
-  mode: ServerMode = 'without-rates',
+  options: Pick<ServerOptions, 'nodeArguments' | 'environment'> = {},
 ): Promise<Sides & { readonly server: RunningServer }> {
   const folder = `data-${plan.calleesEach}-${plan.devices}`
-  const { server, groups } = await openCalled(context, plan, { folder, mode })
+  const { server, groups } = await openCalled(context, plan, { folder, ...options })
   const opened = { plan, groups, server: 'project', url: server.http, pid: server.pid } as const
   return { ...(await openSides(context, opened)), server }
 }

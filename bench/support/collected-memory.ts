@@ -1,9 +1,9 @@
 /** A program's memory after a garbage collection: else it depends on when V8 collected last. */
 
-import { readFileSync, rmSync, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { readFileSync, rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { residentMemory } from './machine.ts'
+import { whenWritten } from './when-written.ts'
 
 /** Where a program writes what its memory is, and how often it collects its garbage before. */
 export interface Scales {
@@ -48,17 +48,6 @@ export async function collectedMegabytes(pid: number, scales: Scales): Promise<n
   await setTimeout(IDLE_MS)
   await collectedMemory(pid, scales)
   return residentMemory(pid).own / 1e6
-}
-
-function whenWritten(path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const watcher = watch(dirname(path), (_, name) => {
-      if (name !== basename(path)) return
-      watcher.close()
-      resolve()
-    })
-    watcher.once('error', reject)
-  })
 }
 
 const SETTLED_MS = 200

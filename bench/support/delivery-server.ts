@@ -8,6 +8,7 @@ import type { PresenceMessage, StompConnectionMessage } from '../../actors/messa
 import { LiveConnections, presenceKind, tellNews } from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
+import { EventFrames } from '../../actors/stomp-connection/event-frames.ts'
 import { acceptInto } from '../../actors/stomp-connection/intake.ts'
 import type { PersonName } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -16,8 +17,6 @@ import type { SharedNotice } from '../../src/domain/messages/notice.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { EVENTS } from '../../src/schema/event.ts'
-import { formatJson } from '../../src/schema/json.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
 import { HttpServer } from '../../src/transport/http.ts'
@@ -122,7 +121,7 @@ class House {
     const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
     return {
       server: 'bench/1',
-      isDevelopment: false,
+      hasTestTopics: false,
       areRatesLimited: false,
       isDraining: () => false,
       problemOf,
@@ -138,7 +137,7 @@ class House {
       inbox: {
         head(_userId, deviceId) {
           const { nextOffset, waiting } = deviceOf(deviceId)
-          return { epoch: 1, nextOffset, lostOffset: 0, count: waiting.length }
+          return { epoch: 1, nextOffset, givenBelow: nextOffset, lostOffset: 0, count: waiting.length }
         },
         after: (_userId, deviceId, offset) => deviceOf(deviceId).waiting.filter(each => each.offset > offset),
         isSettling: () => false,
@@ -151,11 +150,7 @@ class House {
         change: () => fatal('nothing is sent'),
         markDelivered: async () => undefined,
       },
-      eventBody: (notice, { deviceId }) =>
-        formatJson(
-          EVENTS[notice.kind].body(notice, { deviceId, user: () => fatal('no user is shown') }),
-          'string',
-        ),
+      frames: new EventFrames({ idsAs: 'string', userOf: () => fatal('no user is shown') }),
       calls: {
         command: () => fatal('no command comes'),
         subscribe: () => fatal('nobody watches'),

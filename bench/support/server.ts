@@ -23,10 +23,10 @@ export interface RunningServer {
 }
 
 /**
- * `without-rates` is production but for the request rates (`production-server.ts`). `production` is the server's own program,
- * `development` the same with its console and the destinations that only development has, and without rates.
+ * All are production. `production` is the server's own program; `without-rates` has no request rates (`production-server.ts`),
+ * and `with-test-topics` has topics of any name besides, as development has.
  */
-export type ServerMode = 'without-rates' | 'production' | 'development'
+export type ServerMode = 'without-rates' | 'with-test-topics' | 'production'
 
 export interface ServerOptions {
   readonly dataFolder: string
@@ -98,11 +98,6 @@ function assertRowsWhole(logPath: string): void {
   if (damaged !== undefined) throw new Error(`a server began over a damaged store: ${damaged}`)
 }
 
-/** Whether another checkout can be measured as ours is. */
-export function hasProductionServer(checkout: string): boolean {
-  return existsSync(join(checkout, 'dist', PRODUCTION_SERVER))
-}
-
 /** The value of a figure without labels in the text that `/metrics` answers. Throws when it is not there. */
 export function readMetric(text: string, name: string): number {
   const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]
@@ -115,10 +110,10 @@ export function profileArguments(profilesFolder: string | undefined): readonly s
   return profilesFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesFolder}`]
 }
 
-function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
+/** As the unit and the image have them. */
+function nodeArgumentsOf({ checkout, profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
   return [
-    '--enable-source-maps',
-    // As the unit and the image have it.
+    ...(existsSync(joinedIn(checkout)) ? [] : ['--enable-source-maps']),
     '--max-semi-space-size=16',
     ...profileArguments(profilesFolder),
     ...nodeArguments,
@@ -126,11 +121,18 @@ function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions):
 }
 
 function commandOf({ checkout, mode = 'without-rates' }: ServerOptions): readonly string[] {
-  const program = mode === 'without-rates' ? PRODUCTION_SERVER : 'src/main.js'
-  return [join(checkout ?? OURS, 'dist', program), ...(mode === 'development' ? ['--dev'] : [])]
+  const built = (program: string) => join(checkout ?? OURS, 'dist', program)
+  if (mode !== 'production')
+    return [built(PRODUCTION_SERVER), ...(mode === 'with-test-topics' ? [TEST_TOPICS] : [])]
+  return [existsSync(joinedIn(checkout)) ? joinedIn(checkout) : built('src/main.js')]
 }
 
-function environmentOf({ dataFolder, mode, checkout }: ServerOptions): NodeJS.ProcessEnv {
+/** The program that operators start; another checkout may be older than it. */
+function joinedIn(checkout: string | undefined): string {
+  return join(checkout ?? OURS, 'dist', 'joined', 'src', 'main.js')
+}
+
+function environmentOf({ dataFolder, checkout }: ServerOptions): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
@@ -140,7 +142,7 @@ function environmentOf({ dataFolder, mode, checkout }: ServerOptions): NodeJS.Pr
     CALLSIGN_ADMIN_PORT: '0',
     // A checkout may be older than the setting.
     ...(checkout === undefined && { CALLSIGN_SERVER_API_PORT: '0' }),
-    ...(mode === 'development' ? { CALLSIGN_RATE_LIMITS: 'off' } : productionEnvironment(dataFolder)),
+    ...productionEnvironment(dataFolder),
   }
 }
 
@@ -164,4 +166,6 @@ function productionEnvironment(dataFolder: string): NodeJS.ProcessEnv {
 /** The start's lines are among them. */
 const LOG_BEGINNING_BYTES = 65_536
 const OURS = fileURLToPath(new URL('../../..', import.meta.url))
+/** Has `production-server.ts` know topics of any name. */
+const TEST_TOPICS = '--test-topics'
 const PRODUCTION_SERVER = 'bench/support/production-server.js'

@@ -21,6 +21,11 @@ export class StoreWatch {
     return figure
   }
 
+  /** One of the counts, for each of so many operations. */
+  each(name: 'put' | 'remove' | 'read', operations: number): number {
+    return (this.#counts.get(name) ?? 0) / operations
+  }
+
   /** Details of a round with so many operations. */
   details(operations: number): Parameters {
     return Object.fromEntries(

@@ -1,7 +1,7 @@
 /** Everything that operations are given, each thing said once. A file takes the members that it needs. */
 
 import type { UserTokenKey } from '../domain/accounts/user-token.ts'
-import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
+import type { CallAnswer, CallRequest } from '../domain/calls/call-command.ts'
 import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import type { TurnRelay } from '../domain/calls/turn.ts'
 import type { KeysShown } from '../domain/contacts/friend-request.ts'
@@ -36,7 +36,7 @@ import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
 import type { CircleStore } from '../store/operators/circles.ts'
 import type { ReportStore } from '../store/operators/reports.ts'
-import type { IdempotencyStore, IdempotentRequest } from '../store/tables/idempotency-store.ts'
+import type { IdempotencyStore, IdempotentRequest, KeptReplies } from '../store/tables/idempotency-store.ts'
 import type { RateStore } from '../store/tables/rate-store.ts'
 import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
@@ -106,6 +106,7 @@ export interface ApiDeps extends AuthenticationDeps {
   readonly notices: Pick<Notices, 'tell' | 'tellOnly'>
   readonly rates: RateStore
   readonly idempotency: IdempotencyStore
+  readonly keptReplies: Pick<KeptReplies, 'find'>
   /** Over `USER_VIEW_TABLES`. */
   readonly userViews: UserViews
 
@@ -145,7 +146,7 @@ export type AskRoom = (
   callId: CallId,
   request: CallRequest,
   idempotent?: IdempotentRequest,
-) => Promise<CallReply>
+) => Promise<CallAnswer>
 
 /** The JSON of a user's view by the device that asks, undefined for a session without one. */
 export type UserViews = WatchedCache<UserId, Map<DeviceId | undefined, Uint8Array>>

@@ -1,6 +1,7 @@
 /**
- * All operations. A process that serves clients answers the reads from the store by itself; a front has the writer answer the
- * writes. The compiler holds a read to what every process has, and to a store that it can only look at.
+ * All operations. A process that serves clients answers the reads from the store by itself, and commands once the writer has
+ * carried them out; a front has the writer answer the writes. The compiler holds reads and commands to what every process has,
+ * and to a store that it can only look at.
  */
 
 import { deleteUser } from './accounts/account-erasure.ts'
@@ -18,7 +19,7 @@ import { createUserToken } from './accounts/user-tokens.ts'
 import { getUser } from './accounts/user-view.ts'
 import { verifyChallenge } from './accounts/verify.ts'
 import { listWaitingSignIns, WAITING_SIGN_INS } from './accounts/waiting-sign-ins.ts'
-import { CALL_HISTORY, listCallHistory } from './calls/call-history.ts'
+import { CALL_HISTORY } from './calls/call-history.ts'
 import { CALL_VIEWS, getCall, getKeyMembers, getParticipants } from './calls/call-views.ts'
 import { CALLS } from './calls/calls.ts'
 import { getCredentials } from './calls/credentials.ts'
@@ -30,7 +31,7 @@ import type { ApiDeps, Reading } from './deps.ts'
 import type { DeviceLists } from './devices/device-lists.ts'
 import type { DeviceRegistration } from './devices/device-registration.ts'
 import { DEVICES, listDevices } from './devices/devices.ts'
-import type { Operation, Read } from './table/operation.ts'
+import type { Command, Operation, Read } from './table/operation.ts'
 
 /** The parts of every process that serves clients. */
 export type ReadDeps = Reading &
@@ -40,7 +41,6 @@ export type ReadDeps = Reading &
     | 'admit'
     | 'badgeOf'
     | 'devices'
-    | 'history'
     | 'idsAs'
     | 'lifetimes'
     | 'publicUrl'
@@ -50,6 +50,9 @@ export type ReadDeps = Reading &
     | 'shareTokens'
     | 'userViews'
   >
+
+/** The parts of every process that serves clients, which asks the writer to carry a command out. */
+export type CommandDeps = ReadDeps & Pick<ApiDeps, 'askRoom' | 'keptReplies' | 'randomBytes'>
 
 /** The parts of the writer. */
 export interface WriteDeps extends ApiDeps {
@@ -75,10 +78,12 @@ export const READS: readonly Read<ReadDeps>[] = [
   getCall,
   getParticipants,
   getKeyMembers,
-  listCallHistory,
 ]
 
-/** Reads and writes, in the order of the document. */
+/** Checked and answered by each process, and carried out by the writer, which counts their rates. */
+export const COMMANDS: readonly Command<CommandDeps>[] = CALLS
+
+/** All of them, in the order of the document. */
 export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...SIGN_IN,
   ...WAITING_SIGN_INS,
@@ -105,7 +110,7 @@ export const OPERATIONS: readonly Operation<WriteDeps>[] = [
   ...CALL_HISTORY,
 ]
 
-const ANSWERED_BY_ALL: ReadonlySet<Operation<WriteDeps>> = new Set(READS)
+const ANSWERED_BY_ALL: ReadonlySet<Operation<WriteDeps>> = new Set([...READS, ...COMMANDS])
 
-/** All but the reads: answered by the writer alone. */
+/** All the rest: answered by the writer alone. */
 export const WRITES: readonly Operation<WriteDeps>[] = OPERATIONS.filter(each => !ANSWERED_BY_ALL.has(each))

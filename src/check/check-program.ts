@@ -1,5 +1,7 @@
 /** The process of `check-process.ts`: takes one request, reports progress, then answers with a report or a refusal. */
 
+import '../source-maps.ts'
+
 import { messageOf, SignalError } from '../errors.ts'
 import type { CheckMessage, CheckRequest } from './check-process.ts'
 import { checkStore } from './store-check.ts'

@@ -1,5 +1,7 @@
 /** The thread of `sending-thread.ts`: sends the pushes of each message, and posts outcomes that come within some milliseconds together. */
 
+import '../source-maps.ts'
+
 import assert from 'node:assert'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { DeliveryOutcome } from './outcome.ts'

@@ -93,11 +93,6 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
   [
     'call-room',
     by({
-      command: ({ command, idempotent }) =>
-        isObject(command) &&
-        isText(command.kind) &&
-        isDevice(command.by) &&
-        (idempotent === undefined || isObject(idempotent)),
       subscribe: ({ by, subscriber, tag }) => isDevice(by) && isRef(subscriber) && isNumber(tag),
       unsubscribe: ({ connectionId }) => isText(connectionId),
     }),
@@ -115,6 +110,12 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
     by({
       request: ({ route, request }) =>
         isText(route) && isObject(request) && isObject(request.headers) && request.body instanceof Uint8Array,
+      command: ({ callId, command, idempotent }) =>
+        isId(callId) &&
+        isObject(command) &&
+        isText(command.kind) &&
+        isDevice(command.by) &&
+        (idempotent === undefined || isKeyed(idempotent)),
       'next-part': ({ stream }) => isText(stream),
       'stop-stream': ({ stream }) => isText(stream),
       settle: ({ settled }) =>
@@ -153,6 +154,10 @@ function isObject(value: unknown): value is Members {
 
 function isDevice(value: unknown): value is Members {
   return isObject(value) && isId(value.userId) && isId(value.deviceId)
+}
+
+function isKeyed(value: unknown): boolean {
+  return isObject(value) && isText(value.scope) && isText(value.key) && value.hash instanceof Uint8Array
 }
 
 function isRef(value: unknown): boolean {

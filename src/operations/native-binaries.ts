@@ -54,7 +54,9 @@ export function guardBinaries(allowed: readonly string[], refuse: (sentence: str
 function loadedPaths(): readonly string[] {
   // Without it the report looks up the names of all connected hosts.
   Object.assign(process.report, { excludeNetwork: true })
-  const { sharedObjects } = process.report.getReport() as { sharedObjects: readonly string[] }
+  // Without a stack of its own the report forms one, which reads source maps.
+  const asked = { name: '', message: '', stack: '' }
+  const { sharedObjects } = process.report.getReport(asked) as { sharedObjects: readonly string[] }
   return sharedObjects.filter(path => path.endsWith('.node'))
 }
 

@@ -7,6 +7,7 @@ import type {
   MediaReadyNotice,
   PersonName,
 } from '../domain/calls/call-notice.ts'
+import type { NoticeItem } from '../domain/messages/inbox.ts'
 import { lastOf } from '../last-of.ts'
 import { Badge } from './account.ts'
 import {
@@ -37,27 +38,36 @@ const OVER = {
   at: Time,
 }
 
+/** The device's slice of the call's key. */
+const OWN_KEY = { encryptedAESKey: ({ encryptedAESKey }: NoticeItem) => encryptedAESKey }
+
 function unansweredForm(kind: 'call_cancelled' | 'call_missed', summary: string): EventForm {
-  return eventForm(kind, summary, { ...OVER, badge: Badge }, (event, { badge }) => {
-    const { kind: type, eventId, sentAtMs: sentAt } = event
-    const { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs } = event
-    return {
-      v,
-      type,
-      eventId,
-      sentAt,
-      callId,
-      version,
-      callerId,
-      callerName,
-      displayName,
-      alias,
-      isContact,
-      isVideo,
-      at: timeText(atMs),
-      badge,
-    }
-  })
+  return eventForm(
+    kind,
+    summary,
+    { ...OVER, badge: Badge },
+    (event, { badge }) => {
+      const { kind: type, eventId, sentAtMs: sentAt } = event
+      const { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs } = event
+      return {
+        v,
+        type,
+        eventId,
+        sentAt,
+        callId,
+        version,
+        callerId,
+        callerName,
+        displayName,
+        alias,
+        isContact,
+        isVideo,
+        at: timeText(atMs),
+        badge,
+      }
+    },
+    { badge: (_, { badge }) => badge },
+  )
 }
 
 export const CALL_NOTICES = {
@@ -107,6 +117,7 @@ export const CALL_NOTICES = {
         keyFromDeviceId,
       }
     },
+    { ...OWN_KEY, deviceId: (_, { deviceId }) => deviceId },
   ),
   call_cancelled: unansweredForm(
     'call_cancelled',
@@ -240,6 +251,7 @@ export const CALL_NOTICES = {
         fromDeviceId,
       }
     },
+    OWN_KEY,
   ),
   key_update: eventForm(
     'key_update',
@@ -290,6 +302,7 @@ export const CALL_NOTICES = {
         removed,
       }
     },
+    OWN_KEY,
   ),
   key_missing: eventForm(
     'key_missing',
@@ -322,6 +335,7 @@ export const CALL_NOTICES = {
       const { kind: type, eventId, sentAtMs: sentAt, callId, version, roomId } = event
       return { v, type, eventId, sentAt, callId, version, roomId, media: readyMedia(event, reader) }
     },
+    { media: ({ body }, reader) => (body.kind === 'media_ready' ? readyMedia(body, reader) : undefined) },
   ),
 } satisfies Record<CallNoticeBody['kind'], EventForm>
 
@@ -406,7 +420,7 @@ function readyMedia({ callId, roomId, gateway }: MediaReadyNotice, { userId, dev
   return mediaBody({ isReady: true, entry }, admit)
 }
 
-/** A call that rings on many devices has the same one for all, and it is the longest part. */
+/** Callees who know the caller by other names are sent the same one, and it is the longest part. */
 const participantsBody = lastOf(
   (participants: readonly PersonName[]) =>
     new SharedJson(participants.map(({ userId, displayName }) => ({ userId, displayName }))),

@@ -3,6 +3,7 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import type { CallTopicEvent } from '../domain/calls/call-notice.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { NoticeItem } from '../domain/messages/inbox.ts'
 import type { BadgeEvent, Badge as BadgeFigures, Notice } from '../domain/messages/notice.ts'
 import type { UserView } from './account.ts'
 import type { Admit } from './call.ts'
@@ -40,7 +41,15 @@ export interface EventForm {
    * one kind: `EVENTS[event.kind]` is the one to ask.
    */
   body(event: DeviceEvent, reader: EventReader): object
+  /** Members of the body that differ between the devices that a change notifies; 'all' where no member is shared. */
+  readonly own: OwnMembers | 'all'
 }
+
+/** By name, the value in the body for one device. */
+export type OwnMembers = Readonly<Record<string, (item: NoticeItem, reader: EventReader) => unknown>>
+
+/** Each device's own in every notice. */
+const OWN_OF_ALL: OwnMembers = { eventId: ({ eventId }) => eventId }
 
 /**
  * A form whose body has the members of its schema. A missing member, one too many or one of another type does not compile.
@@ -53,6 +62,7 @@ export function eventForm<Kind extends EventType, Members extends TProperties, B
   summary: string,
   members: Members,
   body: (event: EventOf<Kind>, reader: EventReader) => Body & Exactly<Body, BodyOf<Kind, Members>>,
+  own: OwnOf<Members> | 'all' = {},
 ): EventForm {
   const schema = Type.Object({
     v: Type.Literal(VERSION),
@@ -61,7 +71,7 @@ export function eventForm<Kind extends EventType, Members extends TProperties, B
     sentAt: SentAt,
     ...members,
   })
-  return { summary, schema, body }
+  return { summary, schema, body, own: own === 'all' ? own : { ...OWN_OF_ALL, ...own } }
 }
 
 type EventOf<Kind extends EventType, Event = DeviceEvent> = Event extends { readonly kind: infer Kinds }
@@ -79,6 +89,10 @@ type BodyOf<Kind, Members extends TProperties> = {
 
 type MembersOf<Members extends TProperties> = {
   readonly [Name in keyof Members]: WrittenMember<Static<Members[Name] & TSchema>> | undefined
+}
+
+type OwnOf<Members extends TProperties> = {
+  readonly [Name in keyof Members]?: (item: NoticeItem, reader: EventReader) => MembersOf<Members>[Name]
 }
 
 type Exactly<Given, Wanted> = Wanted & { readonly [Name in Exclude<keyof Given, keyof Wanted>]: never }

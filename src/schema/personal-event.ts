@@ -227,6 +227,7 @@ export const PERSONAL_EVENTS = {
     'The profile as it is now',
     UserView.properties,
     ({ kind: type, eventId, sentAtMs: sentAt }, reader) => ({ v, type, eventId, sentAt, ...userOf(reader) }),
+    'all',
   ),
   badge: eventForm(
     'badge',

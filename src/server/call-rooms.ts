@@ -3,6 +3,7 @@
 import { type CallRoomDeps, callRoomKind } from '../../actors/calls/call-room.ts'
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import { keptCallReply } from '../api/calls/calls.ts'
+import { CommandIntake } from '../api/calls/command-intake.ts'
 import type { ApiDeps, AskRoom } from '../api/deps.ts'
 import type { OperateRoom } from '../api/server-api/deps.ts'
 import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
@@ -25,12 +26,17 @@ import type { Stores } from './application-stores.ts'
 
 export interface CallRoomsDeps {
   readonly system: Pick<ActorSystem, 'define'>
-  readonly stores: Pick<Stores, 'database' | 'calls' | 'accounts' | 'devices' | 'deviceLists' | 'contacts'>
+  readonly stores: Pick<
+    Stores,
+    'database' | 'calls' | 'accounts' | 'devices' | 'deviceLists' | 'contacts' | 'keptReplies'
+  >
   readonly presence: Presence
   /** By default one of its own. */
   readonly index?: CallIndex
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
+  /** Undefined likewise. */
+  readonly requestRates: ApiDeps['requestRates']
   readonly idsAs: IdForm
   /** See `ApiDeps`. */
   readonly admit?: ApiDeps['admit']
@@ -49,6 +55,7 @@ export class CallRooms {
   /** The room of a call, by decimal id. */
   readonly of: (callId: string) => Ref<CallRoomMessage>
   readonly #stores: CallRoomsDeps['stores']
+  readonly #intake: CommandIntake
 
   constructor(deps: CallRoomsDeps) {
     const { system, stores, presence, rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole } =
@@ -56,6 +63,7 @@ export class CallRooms {
     const { index = new CallIndex() } = deps
     this.index = index
     this.#stores = stores
+    this.#intake = new CommandIntake({ ...stores, requestRates: deps.requestRates })
     this.of = system.define<CallRoomMessage>(
       callRoomKind({
         store: stores.calls,
@@ -113,12 +121,19 @@ export class CallRooms {
     })
   }
 
-  readonly ask: AskRoom = (...asked) => askRoom(this.of, ...asked)
+  readonly ask: AskRoom = (callId, command, idempotent) => {
+    const room = this.of(String(callId))
+    return this.#intake.take(callId, command, idempotent, () =>
+      answered(room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS)),
+    )
+  }
 
   readonly operate: OperateRoom = (callId, command, { audit, idempotent }) => {
     const room = this.of(String(callId))
-    return answered(
-      room.ask(reply => ({ kind: 'operator', command, audit, idempotent, reply }), ROOM_DEADLINE_MS),
+    return this.#intake.once(idempotent, () =>
+      answered(
+        room.ask(reply => ({ kind: 'operator', command, audit, idempotent, reply }), ROOM_DEADLINE_MS),
+      ),
     )
   }
 
@@ -148,14 +163,6 @@ export class CallRooms {
   #tellRoomsOf(userId: UserId, message: CallRoomMessage): void {
     for (const callId of this.index.callsOf(userId)) this.of(String(callId)).tellControl(message)
   }
-}
-
-export async function askRoom(
-  roomOf: CallRooms['of'],
-  ...[callId, command, idempotent]: Parameters<AskRoom>
-): ReturnType<AskRoom> {
-  const room = roomOf(String(callId))
-  return answered(room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS))
 }
 
 async function answered(asking: Promise<CallReply>): Promise<CallReply> {

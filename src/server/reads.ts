@@ -1,11 +1,14 @@
-/** Reads, public facts and pages of share links: every process that serves clients answers them from the store. */
+/**
+ * Reads, commands, public facts and pages of share links: every process that serves clients answers them, from the store or for
+ * the writer.
+ */
 
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
 import type { ApiDeps } from '../api/deps.ts'
 import type { Features } from '../api/documents/meta.ts'
-import { READS } from '../api/operations.ts'
-import { readRoutes } from '../api/table/operation-routes.ts'
+import { COMMANDS, READS } from '../api/operations.ts'
+import { commandRoutes, readRoutes } from '../api/table/operation-routes.ts'
 import type { RequestRates } from '../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { CurrentMedia } from '../media/current-media.ts'
@@ -57,6 +60,13 @@ export function openReads(serving: Serving): Reads {
     ],
     routes: [...routes, ...landingRoutes({ ...config, isDevelopment })],
   }
+}
+
+/** The routes of commands; `askRoom` has the writer carry them out. */
+export function openCommands(
+  serving: Serving & Pick<ApiDeps, 'askRoom' | 'randomBytes'>,
+): readonly HttpRoute[] {
+  return commandRoutes(COMMANDS, { ...serving, ...serving.stores, idsAs: serving.config.idsAs })
 }
 
 /** Admits devices to the gateways' rooms, alike in every process: tokens follow from the settings as they are now. */

@@ -20,22 +20,21 @@ import {
   tellNews,
 } from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
-import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
+import type { StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
+import { EventFrames } from '../../actors/stomp-connection/event-frames.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { type UserViewDeps, userView } from '../api/accounts/user-view.ts'
 import { chooseLanguage, type Language } from '../delivery/texts.ts'
 import { lasts } from '../domain/accounts/session.ts'
 import type { UserId } from '../domain/ids.ts'
 import { newEventId } from '../domain/ids.ts'
-import type { Badge, BadgeEvent, Notice } from '../domain/messages/notice.ts'
 import type { DevConsole } from '../operations/console/console.ts'
 import type { Metrics } from '../operations/metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
 import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Admit } from '../schema/call.ts'
-import { EVENTS } from '../schema/event.ts'
-import { formatJson, type IdForm } from '../schema/json.ts'
+import type { IdForm } from '../schema/json.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
 import type { ReadStores } from './application-stores.ts'
@@ -59,7 +58,7 @@ export interface SignallingDeps {
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
   readonly runConnect: RunConnect
-  readonly isDevelopment: boolean
+  readonly hasTestTopics: boolean
   /** Undefined where no rate counts, in development. */
   readonly admission: StompConnectionDeps['admission']
   readonly idsAs: IdForm
@@ -140,7 +139,7 @@ export class Signalling {
   #connectionKind() {
     const {
       version,
-      isDevelopment,
+      hasTestTopics,
       admission,
       idsAs,
       admit,
@@ -154,7 +153,7 @@ export class Signalling {
     const monotonicMs = wholeMs(this.#deps.monotonicMs)
     return stompConnectionKind({
       server: `callsign/${version}`,
-      isDevelopment,
+      hasTestTopics,
       areRatesLimited: admission !== undefined,
       isDraining: this.#whetherDraining,
       monotonicMs,
@@ -164,21 +163,12 @@ export class Signalling {
       admission,
       inbox: stores.deviceInbox,
       badgeOf: userId => stores.database.view(view => stores.badgeOf(view, userId)),
-      eventBody: (
-        event: Notice | BadgeEvent,
-        { userId, deviceId }: ConnectedDevice,
-        badge: Badge | undefined,
-      ) =>
-        formatJson(
-          EVENTS[event.kind].body(event, {
-            userId,
-            deviceId,
-            admit,
-            user: () => stores.database.view(view => userView(view, stores, userId, deviceId)),
-            badge,
-          }),
-          idsAs,
-        ),
+      frames: new EventFrames({
+        idsAs,
+        admit,
+        userOf: ({ userId, deviceId }) =>
+          stores.database.view(view => userView(view, stores, userId, deviceId)),
+      }),
       calls: this.#callsOf(),
       users: this.#users,
       topics: this.#deps.actors.topics,

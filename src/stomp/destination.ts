@@ -22,7 +22,7 @@ export interface DestinationReader {
   /** The reader's id in decimal. */
   readonly userId: string
   /** Whether there are topics and queues to try things with. */
-  readonly isDevelopment: boolean
+  readonly hasTestTopics: boolean
 }
 
 /** A destination's meaning to one user. Taken as it is, never trimmed or decoded. */
@@ -55,7 +55,7 @@ function userDestination(rest: readonly string[], reader: DestinationReader): De
   return queueNamed(name, reader)
 }
 
-function queueNamed(name: string, { isDevelopment }: DestinationReader): Destination | DestinationFault {
+function queueNamed(name: string, { hasTestTopics }: DestinationReader): Destination | DestinationFault {
   switch (name) {
     case 'calls':
     case 'contacts':
@@ -66,7 +66,7 @@ function queueNamed(name: string, { isDevelopment }: DestinationReader): Destina
     case 'errors':
       return { kind: 'errors' }
     default:
-      return isDevelopment && isDevelopmentName(name) ? { kind: 'queue', queue: name } : 'unknown'
+      return hasTestTopics && hasTestTopicsName(name) ? { kind: 'queue', queue: name } : 'unknown'
   }
 }
 
@@ -82,7 +82,7 @@ function topicDestination(
   if (name.startsWith('user.')) {
     return name.slice('user.'.length) === reader.userId ? { kind: 'queue', queue: 'calls' } : 'foreign'
   }
-  return reader.isDevelopment && isDevelopmentName(name) ? { kind: 'dev-topic', name } : 'unknown'
+  return reader.hasTestTopics && hasTestTopicsName(name) ? { kind: 'dev-topic', name } : 'unknown'
 }
 
 function callTopic(callId: string): Destination | DestinationFault {
@@ -104,7 +104,7 @@ function isCallCommand(name: string): name is CallCommandName {
   return COMMANDS.has(name)
 }
 
-function isDevelopmentName(name: string): boolean {
+function hasTestTopicsName(name: string): boolean {
   return DEVELOPMENT_NAME.test(name)
 }
 

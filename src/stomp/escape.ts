@@ -54,7 +54,8 @@ function meaningOf(code: number, version: StompVersion): string | undefined {
   }
 }
 
-function needsEncoding(text: string): boolean {
+/** Whether a name or value may be written otherwise than it is, in any version. */
+export function needsEncoding(text: string): boolean {
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code <= CARRIAGE_RETURN || code === COLON || code === BACKSLASH) return true

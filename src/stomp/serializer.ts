@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { assert } from '../errors.ts'
-import { encodeHeaderName, encodeHeaderValue, isPlainValue } from './escape.ts'
+import { encodeHeaderName, encodeHeaderValue, isPlainValue, needsEncoding } from './escape.ts'
 import { type Command, type Headers, headerOf, type StompVersion } from './frame.ts'
 
 /**
@@ -29,8 +29,8 @@ export class SubscriptionHead {
   readonly hasAck: boolean
   /** All that comes before the value of `message-id`, escaped. */
   readonly text: string
-  /** Octets of `text`. */
-  readonly bytes: number
+  /** The same, one character for each octet. */
+  readonly octets: string
 
   /** `id` is undefined for a 1.0 client that gave none; `destination` is spelt as the client did. */
   constructor(version: StompVersion, id: string | undefined, destination: string, isAcknowledged: boolean) {
@@ -39,7 +39,7 @@ export class SubscriptionHead {
     this.version = version
     this.hasAck = isAcknowledged && version === '1.2'
     this.text = `MESSAGE\n${lines}message-id:`
-    this.bytes = Buffer.byteLength(this.text)
+    this.octets = octetsOf(this.text)
   }
 }
 
@@ -67,7 +67,7 @@ export class MessageTemplate {
   encode(head: SubscriptionHead, messageId: string, isRedelivered = false): Buffer {
     const tail = this.#tail(head.version)
     let text = head.text + messageId
-    let headBytes = head.bytes + messageId.length + 1
+    let headBytes = head.octets.length + messageId.length + 1
     if (head.hasAck) {
       text += ACK_LINE_START + messageId
       headBytes += ACK_LINE_START.length + messageId.length
@@ -104,23 +104,41 @@ export class MessageTemplate {
 }
 
 /**
- * The MESSAGE for one subscription alone, as a `MessageTemplate` of these headers and the UTF-8 of `body` makes it, of
- * which it is a faster form: put together as text and encoded once (`invitations` in `bench/`). With a body that is JSON
- * of ours, which has neither NUL nor half a surrogate pair, it may travel as a text message.
+ * A message to any number of subscriptions, in whose body each has some parts for itself. The rest is encoded once. It may
+ * travel as a text message: the body is JSON of ours, which has neither NUL nor half a surrogate pair.
+ *
+ * Departure from buffers: texts with one character for each octet are joined, copied and counted twice as fast as buffers
+ * of a few octets, or text that is still to be encoded (`invitations` in `bench/`).
  */
-export function encodeTextMessage(
-  head: SubscriptionHead,
-  messageId: string,
-  isRedelivered: boolean,
-  headers: Headers,
-  body: string,
-): Buffer {
-  let text = head.text + messageId
-  if (head.hasAck) text += ACK_LINE_START + messageId
-  if (isRedelivered) text += REDELIVERED_LINE
-  const lines = escapedLines(headers, head.version)
-  const lengthLine = body === '' ? '' : `content-length:${Buffer.byteLength(body)}\n`
-  return Buffer.from(`${text}\n${lines}${lengthLine}\n${body}\0`)
+export class SharedMessage {
+  readonly #lines: string
+  /** The parts before, between and behind the receiver's own. */
+  readonly #texts: readonly string[]
+
+  /** `headers` as for a `MessageTemplate`, of characters that no version has to escape. */
+  constructor(headers: Headers, texts: readonly string[]) {
+    assert(!headers.some(needsEncoding), 'a header is written alike in all versions')
+    this.#lines = octetsOf(escapedLines(headers, '1.2'))
+    this.#texts = texts.map(octetsOf)
+  }
+
+  /**
+   * The MESSAGE for one subscription. `messageId` is of ASCII letters, digits, `-` and `_`; `own` are the receiver's parts,
+   * one character for each octet of their UTF-8.
+   */
+  encode(
+    head: SubscriptionHead,
+    messageId: string,
+    isRedelivered: boolean,
+    own: readonly string[] = NO_PARTS,
+  ): Buffer {
+    let body = this.#texts[0]!
+    for (let at = 0; at < own.length; at++) body += own[at]! + this.#texts[at + 1]!
+    let text = head.octets + messageId
+    if (head.hasAck) text += ACK_LINE_START + messageId
+    if (isRedelivered) text += REDELIVERED_LINE
+    return Buffer.from(`${text}\n${this.#lines}content-length:${body.length}\n\n${body}\0`, 'latin1')
+  }
 }
 
 /**
@@ -130,6 +148,11 @@ export function encodeTextMessage(
 export function isTextBody(body: Uint8Array, contentType: string | undefined): boolean {
   if (contentType?.startsWith('application/octet-stream')) return false
   return !body.includes(0) && isUtf8(body)
+}
+
+/** The UTF-8 of a text, one character for each octet. */
+function octetsOf(text: string): string {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 
 function isNeverEscaped(command: Command): boolean {
@@ -169,5 +192,6 @@ function joinFrame(head: string, body: Uint8Array): Buffer {
 }
 
 const NO_BYTES = new Uint8Array(0)
+const NO_PARTS: readonly string[] = []
 const ACK_LINE_START = '\nack:'
 const REDELIVERED_LINE = '\nredelivered:true'

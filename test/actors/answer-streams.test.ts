@@ -56,6 +56,7 @@ function open(make: () => Texts) {
   let named = 0
   const local = nodes.writer.system.define<FrontDeskMessage>(
     frontDeskKind({
+      command: unused,
       answer: async () => ({ answer: { status: 200, contentType: 'text/plain', body: '' }, parts: make() }),
       newStreamName: () => `stream-${++named}`,
       inbox: { settle: unused, markDelivered: unused },

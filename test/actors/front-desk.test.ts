@@ -10,6 +10,7 @@ t.test('all that has waited for a paused writer is answered', async t => {
   const unused = () => Promise.reject(new Error('unused'))
   const desk = system.define<FrontDeskMessage>(
     frontDeskKind({
+      command: unused,
       answer: async route => ({ answer: { status: 200, contentType: '', body: route } }),
       newStreamName: () => 'unused',
       inbox: { settle: unused, markDelivered: unused },

@@ -90,7 +90,7 @@ t.test('the newest connection of a device replaces the older, whose end says not
   t.same(told, ['a replaced'])
   tell({ kind: 'detached', connectionId: 'a' })
   t.same(
-    connections.of('7').map(({ ref }) => ref.id),
+    connections.of(ANN).map(({ ref }) => ref.id),
     ['b'],
   )
   t.same(presence, ['1 online'])

@@ -36,7 +36,7 @@ t.test('every destination it names is one', async t => {
     ),
   )
   t.ok(destinations.size > 7)
-  const known = { userId: '1', isDevelopment: true }
+  const known = { userId: '1', hasTestTopics: true }
   t.same(
     [...destinations].filter(path => typeof parseDestination(path, known) === 'string'),
     [],

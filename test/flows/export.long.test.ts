@@ -9,17 +9,15 @@ import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
 import { ANSWER_STREAMS_MAX } from '../../src/limits.ts'
-import { CALL_HISTORY } from '../../src/store/calls/call-tables.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
-import { idsKey, timeBytes } from '../../src/store/engine/keys.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { ServerKeyStore } from '../../src/store/operators/server-keys.ts'
 import { settingsFor, signInPerson } from '../support/call-people.ts'
 import { frontsOf } from '../support/fronts-of.ts'
+import { plantHistory } from '../support/history-effect.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 
 const CALLS = 10_000
@@ -54,15 +52,16 @@ async function start(t: Test, fronts: number): Promise<Exporting> {
 /** Puts the calls there, and a server key, which it returns. */
 async function fill(dataFolder: string, userId: UserId): Promise<string> {
   const database = LmdbStore.open(dataFolder)
-  const people = encode([userId, ...Array.from({ length: PEOPLE }, (_, at) => 2n ** 52n + BigInt(at))])
-  const ended = { direction: 'outgoing', status: 'ended', isVideo: false, isGroup: true, seen: true } as const
-  const times = { startedAtMs: undefined, endedAtMs: undefined, talkedMs: undefined }
+  const people = [userId, ...Array.from({ length: PEOPLE }, (_, at) => (2n ** 52n + BigInt(at)) as UserId)]
   await database.change(change => {
     for (let at = 0; at < CALLS; at++) {
       const callId = BigInt(4_294_967_296 + at) as CallId
-      const createdAtMs = change.nowMs - at * 1_000
-      const key = Buffer.concat([idsKey(userId), timeBytes(createdAtMs), idsKey(callId)])
-      change.put(CALL_HISTORY, key, { ...ended, ...times, callId, createdAtMs, people })
+      plantHistory(change, userId, {
+        callId,
+        createdAtMs: change.nowMs - at * 1_000,
+        status: 'ended',
+        people,
+      })
     }
   })
   const keys = new ServerKeyStore({ database, expiries: new Expiries(), randomBytes })

@@ -67,9 +67,9 @@ const TSC = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-b']
 async function runSuite(size) {
   for (const script of size === 'short' ? ['build', 'lint'] : ['build'])
     if (!(await succeeds('npm', ['run', '--silent', script]))) return false
-  const { joinPrograms } = await import(join(TEST, 'support', 'joined-programs.js'))
-  const joined = join(ROOT, 'dist', 'joined')
-  await joinPrograms(joined)
+  const { joinTestPrograms } = await import(join(TEST, 'support', 'joined-programs.js'))
+  const joined = join(ROOT, 'dist', 'joined-tests')
+  await joinTestPrograms(joined)
   const shared = await startShared()
   const environment = { CALLSIGN_TEST_SIZE: size, CALLSIGN_JOINED_PROGRAMS: joined, ...shared.environment }
   if (size === 'long') environment.TAP_ONLY = '1'

@@ -23,15 +23,32 @@ t.test('npm start compiles the server and its pages, once, and says so', async t
   const first = await build()
   t.equal(first.code, 0, first.stdout + first.stderr)
   t.match(first.stdout, /^callsign: compiling what has changed/)
-  for (const name of ['src/main.js', 'actors/outbox.js', 'scripts/simulate.js', 'web/client/main.js']) {
+  const made = [
+    'src/main.js',
+    'actors/outbox.js',
+    'scripts/simulate.js',
+    'web/client/main.js',
+    'joined/src/main.js',
+  ]
+  for (const name of made) {
     t.ok(existsSync(join(clone, 'dist', name)), name)
   }
   t.notOk(existsSync(join(clone, 'dist/test')), 'no tests')
   t.notOk(existsSync(join(clone, 'dist/bench')), 'no benchmarks')
 
-  const before = { server: writtenAt('src/main.js'), page: writtenAt('web/client/tabs.js') }
+  const before = {
+    server: writtenAt('src/main.js'),
+    page: writtenAt('web/client/tabs.js'),
+  }
   writeFileSync(join(clone, 'web/client/tabs.ts'), '\nexport const ADDED = 1\n', { flag: 'a' })
   t.equal((await build()).code, 0)
   t.equal(writtenAt('src/main.js'), before.server, 'what is compiled is left alone')
   t.ok(writtenAt('web/client/tabs.js') > before.page, 'what has changed is compiled')
+
+  const joinedAtMs = writtenAt('joined/src/main.js')
+  t.equal((await build()).code, 0)
+  t.equal(writtenAt('joined/src/main.js'), joinedAtMs, 'what is joined is left alone')
+  writeFileSync(join(clone, 'src/errors.ts'), '\nexport const ADDED = 1\n', { flag: 'a' })
+  t.equal((await build()).code, 0)
+  t.ok(writtenAt('joined/src/main.js') > joinedAtMs, 'what has changed is joined')
 })

@@ -88,7 +88,7 @@ function openSignalling(t: Test) {
       throw new Error('no test here signs in')
     },
     runConnect: connect => connect(),
-    isDevelopment: false,
+    hasTestTopics: false,
     admission: undefined,
     idsAs: 'string',
     language: 'en',

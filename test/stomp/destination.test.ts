@@ -3,10 +3,10 @@
 import t from 'tap'
 import { parseDestination } from '../../src/stomp/destination.ts'
 
-const READER = { userId: '42', isDevelopment: true }
+const READER = { userId: '42', hasTestTopics: true }
 
-function parse(text: string, isDevelopment = true): unknown {
-  return parseDestination(text, { ...READER, isDevelopment })
+function parse(text: string, hasTestTopics = true): unknown {
+  return parseDestination(text, { ...READER, hasTestTopics })
 }
 
 t.test('the own queues have their name, and aliases that clients write', async t => {

@@ -3,9 +3,9 @@ import t from 'tap'
 import { STOMP_VERSIONS } from '../../src/stomp/frame.ts'
 import {
   encodeFrame,
-  encodeTextMessage,
   isTextBody,
   MessageTemplate,
+  SharedMessage,
   SubscriptionHead,
 } from '../../src/stomp/serializer.ts'
 import { fromUtf8 } from '../support/bytes.ts'
@@ -119,18 +119,27 @@ function text(octets: Buffer): string {
   return octets.toString('utf8')
 }
 
-t.test('a message to one subscription has the octets that a template gives it', async t => {
-  const headers = ['type', 'a:b\n', 'k', 'é']
-  for (const version of STOMP_VERSIONS) {
-    for (const isAcknowledged of [false, true]) {
-      const head = new SubscriptionHead(version, 'sub-é', '/user/queue/calls', isAcknowledged)
-      for (const isRedelivered of [false, true]) {
-        for (const body of ['', '{"a":"grüße \u{1f600}"}']) {
-          const template = new MessageTemplate(headers, Buffer.from(body))
-          const expected = template.encode(head, '1z-7', isRedelivered)
-          t.same(encodeTextMessage(head, '1z-7', isRedelivered, headers, body), expected)
+t.test(
+  'a shared message with a subscription’s own parts has the octets of a template with the whole body',
+  async t => {
+    const headers = ['type', 'call_ended', 'k', 'é']
+    for (const version of STOMP_VERSIONS) {
+      for (const isAcknowledged of [false, true]) {
+        const head = new SubscriptionHead(version, 'sub-é', '/user/queue/calls', isAcknowledged)
+        const message = new SharedMessage(headers, ['{"a":', '"grüße \u{1f600}"', '}'])
+        for (const isRedelivered of [false, true]) {
+          for (const own of [
+            ['1,"b":', ''],
+            ['"é",', ',"漢":"\u{1f600}"'],
+          ]) {
+            const body = Buffer.from(`{"a":${own[0]}"grüße \u{1f600}"${own[1]}}`)
+            const expected = new MessageTemplate(headers, body).encode(head, '1z-7', isRedelivered)
+            const parts = own.map(part => Buffer.from(part).toString('latin1'))
+            t.same(message.encode(head, '1z-7', isRedelivered, parts), expected)
+          }
         }
       }
     }
-  }
-})
+    t.throws(() => new SharedMessage(['k', 'a:b'], ['{}']), 'headers are ours, and alike in all versions')
+  },
+)

@@ -14,7 +14,7 @@ import {
 } from '../../src/domain/calls/call.ts'
 import type { CallAccepted, CallEffect, CallReply } from '../../src/domain/calls/call-command.ts'
 import { nextDeadlineMs } from '../../src/domain/calls/call-deadline.ts'
-import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
+import { activeRowOf } from '../../src/domain/calls/call-history.ts'
 import { type CallRecord, recordOf } from '../../src/domain/calls/call-view.ts'
 import { deviceOf, type UntimedCommand } from './call-driver.ts'
 
@@ -25,8 +25,8 @@ export class CallChecks {
   readonly #sealers = new Map<string, Set<string>>()
   /** The devices that were told to ring and not to stop. */
   readonly #ringing = new Set<string>()
-  /** History rows in the store. */
-  readonly #rows = new Map<bigint, CallHistoryRow>()
+  /** Those who remember the call: it is over for them. */
+  readonly #remembering = new Set<bigint>()
   #ended: Call | undefined
   #epoch = 0
   /** Sets that came with keys, by epoch. */
@@ -56,6 +56,7 @@ export class CallChecks {
     this.#checkKeySets(call, effects, command)
     this.#checkKeys(call)
     this.#checkEnd(call)
+    this.#checkHistory(call)
   }
 
   /** Call once the call has ended. */
@@ -63,14 +64,16 @@ export class CallChecks {
     assert.ok(isOver(call), 'the call is over')
     assert.equal(this.#ringing.size, 0, 'nothing rings')
     for (const { userId } of call.participants) {
-      const row = this.#rows.get(userId)
-      assert.ok(row, `${userId} has the call in their history`)
-      assert.notEqual(row.status, 'active', `the row of ${userId}`)
+      assert.ok(this.#remembering.has(userId), `${userId} has the call in their history`)
+      assert.equal(activeRowOf(call, userId), undefined, `it is over for ${userId}`)
     }
   }
 
   #take(effect: CallEffect, rings: boolean): void {
-    if (effect.kind === 'history') this.#rows.set(effect.userId, effect.row)
+    if (effect.kind === 'history') {
+      for (const userId of effect.back) this.#remembering.delete(userId)
+      for (const { userId } of effect.memories) this.#remembering.add(userId)
+    }
     if (effect.kind !== 'device') assert.ok(!this.#holdsKey(effect), `a key for ${effect.kind}`)
     if (effect.kind === 'withdraw') this.#ringing.delete(nameOf(effect))
     if (effect.kind !== 'device') return
@@ -182,6 +185,14 @@ export class CallChecks {
       assert.equal(setHash !== undefined, this.#sets.has(epoch), 'the hash of a set')
       const isCompared = isNew && this.#sets.has(epoch) && this.#sets.has(epoch - 1)
       assert.deepEqual([added !== undefined, removed !== undefined], [isCompared, isCompared], 'changes')
+    }
+  }
+
+  /** Nobody has the call twice in their list: as one that goes on, and as one that is over. */
+  #checkHistory(call: Call): void {
+    for (const { userId } of call.participants) {
+      const isActive = activeRowOf(call, userId) !== undefined
+      assert.ok(!isActive || !this.#remembering.has(userId), `${userId} has the call twice`)
     }
   }
 

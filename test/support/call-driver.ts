@@ -165,10 +165,20 @@ export function resultOf(decision: CallDecision): string {
 
 /** Effects in words: `<device> <message>`, `topic <event> <its user>`, `history <user> <status>`; without webhooks. */
 export function inWords(effects: readonly CallEffect[]): string[] {
-  return effects.flatMap(effect => (effect.kind === 'webhook' ? [] : [effectInWords(effect)]))
+  return effects.flatMap(effect => {
+    if (effect.kind === 'webhook') return []
+    return effect.kind === 'history' ? historyInWords(effect) : [effectInWords(effect)]
+  })
 }
 
-function effectInWords(effect: Exclude<CallEffect, { kind: 'webhook' }>): string {
+function historyInWords({ memories, back }: Extract<CallEffect, { kind: 'history' }>): string[] {
+  return [
+    ...memories.map(({ userId, status }) => `history ${userId} ${status}`),
+    ...back.map(userId => `history ${userId} active`),
+  ]
+}
+
+function effectInWords(effect: Exclude<CallEffect, { kind: 'webhook' | 'history' }>): string {
   switch (effect.kind) {
     case 'device':
       return `${effect.deviceId} ${effect.notice.kind}${effect.replaces === undefined ? '' : ' instead'}${effect.isMissed ? ', missed' : ''}`
@@ -176,8 +186,6 @@ function effectInWords(effect: Exclude<CallEffect, { kind: 'webhook' }>): string
       return `${effect.deviceId} withdraw`
     case 'topic':
       return `topic ${topicInWords(effect.event)}`
-    case 'history':
-      return `history ${effect.userId} ${effect.row.status}`
   }
 }
 

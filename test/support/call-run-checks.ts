@@ -87,7 +87,7 @@ function faultsOfIndex({ server, ledger, people }: RunAtRest): string[] {
 function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRest): string[] {
   const { connections } = server
   const open = new Set(links.filter(link => !link.isClosed).map(({ id }) => id))
-  const attached = people.flatMap(({ userId }) => connections.of(String(userId)))
+  const attached = people.flatMap(({ userId }) => connections.of(userId))
   const gone = attached.filter(({ ref }) => !open.has(ref.id))
   const removed = phones.filter(
     ({ ledger, actor }) => ledger.isErased && connections.isConnected(actor.userId, actor.deviceId),

@@ -16,7 +16,6 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Stores } from '../../src/server/application-stores.ts'
 import { CallRooms } from '../../src/server/call-rooms.ts'
 import { ownActors, Signalling } from '../../src/server/signalling.ts'
-import type { IdempotentRequest } from '../../src/store/tables/idempotency-store.ts'
 import { type PlantedBug, plantInContext, plantInIndex, plantInStore } from './call-bugs.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'
@@ -49,8 +48,6 @@ export class RunServer {
   /** The calls that it found as it started. */
   readonly resumed: ReadonlySet<CallId>
   readonly #run: ServerRun
-  /** Requests with a key that are under way. */
-  readonly #asking = new Map<string, Promise<void>>()
 
   constructor(run: ServerRun, startsAtMs: number) {
     this.#run = run
@@ -80,7 +77,7 @@ export class RunServer {
       ...this.#signallingDeps(randomBytes),
       stores: opened as unknown as Stores,
     }
-    this.rooms = new CallRooms({ ...shared, presence: connections })
+    this.rooms = new CallRooms({ ...shared, presence: connections, requestRates: undefined })
     plantInIndex(bug, this.rooms.index, callId =>
       this.stores.database.view(view => this.stores.roomCalls.read(view, callId)),
     )
@@ -96,10 +93,7 @@ export class RunServer {
     this.rooms.resume()
   }
 
-  /**
-   * Puts a request to a room as HTTP does it: a request with an answered key gets that answer, one with a key under way
-   * waits for it.
-   */
+  /** Puts a request to a room as HTTP does it; resolves with the text of a kept reply where there is one. */
   async submit(
     by: RunPhone,
     callId: CallId,
@@ -108,32 +102,14 @@ export class RunServer {
   ): Promise<CallReply | string> {
     const { userId, deviceId } = by.actor
     this.rooms.onSeen(userId, deviceId)
-    if (key === undefined) return this.rooms.ask(callId, request)
-    const idempotent = { scope: `${request.kind} ${userId}`, key, body: NO_BODY }
-    return this.#keptReply(idempotent) ?? this.#askOnce(callId, request, idempotent)
+    const keyed = key === undefined ? undefined : { scope: `${request.kind} ${userId}`, key, hash: NO_HASH }
+    const reply = await this.rooms.ask(callId, request, keyed)
+    return reply.kind === 'kept' ? reply.text : reply
   }
 
   async removeDevice({ actor }: RunPhone): Promise<void> {
     const { database } = this.#run
     await database.change(change => removeDevice(change, this.stores, actor), this.world.nowMs())
-  }
-
-  #keptReply(request: IdempotentRequest): string | undefined {
-    const { database, idempotency } = this.stores
-    return database.view(view => idempotency.find(view, request))
-  }
-
-  async #askOnce(callId: CallId, request: CallRequest, idempotent: IdempotentRequest) {
-    const name = `${idempotent.scope} ${idempotent.key}`
-    for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
-      await earlier
-    }
-    const kept = this.#keptReply(idempotent)
-    if (kept !== undefined) return kept
-    const asked = this.rooms.ask(callId, request, idempotent)
-    const isOver = () => void this.#asking.delete(name)
-    this.#asking.set(name, asked.then(isOver, isOver))
-    return asked
   }
 
   #makeSystem(): ActorSystem {
@@ -156,7 +132,7 @@ export class RunServer {
       system.define(kind.kind === 'call-room' ? watch.watched(kind) : kind)
     return {
       system: { define } as unknown as ActorSystem,
-      isDevelopment: false,
+      hasTestTopics: false,
       rateLimits: this.#run.habits.areRatesLimited ? USUAL_RATES : undefined,
       idsAs: 'string' as const,
       language: 'en' as const,
@@ -185,7 +161,7 @@ function randomBytesOf(draw: SeededRandom, length: number): Uint8Array {
   return bytes
 }
 
-const NO_BODY = new Uint8Array(0)
+const NO_HASH = Buffer.alloc(32)
 const NO_METRICS = {
   callCommands: { inc() {} },
   loweredPushes: { inc() {} },

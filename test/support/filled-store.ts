@@ -33,10 +33,10 @@ export async function fillStore(dataFolder: string): Promise<void> {
     environment: {
       CALLSIGN_LOG_LEVEL: 'error',
       CALLSIGN_SIGN_IN_WAIT_HOURS: '72',
-      // No program listens there, so events wait, and die where there are more.
+      // No program listens there, so events wait, the first ones by themselves, and die where there are more.
       CALLSIGN_WEBHOOK_URL: 'http://127.0.0.1:9/',
       CALLSIGN_WEBHOOK_SECRET: WEBHOOK_SECRET,
-      CALLSIGN_WEBHOOK_WAITING_MAX: '10',
+      CALLSIGN_WEBHOOK_WAITING_MAX: '24',
       ...settingsFor(PEOPLE + 1),
     },
   })

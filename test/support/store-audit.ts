@@ -9,13 +9,14 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { checkRows } from '../../src/check/rows/row-check.ts'
 import { type Call, hasPart, isOver, isPending, type Participant } from '../../src/domain/calls/call.ts'
-import { historyRowOf } from '../../src/domain/calls/call-history.ts'
+import { activeRowOf } from '../../src/domain/calls/call-history.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { callInvitedTo } from '../../src/domain/messages/inbox.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
-import { CALL_HISTORY, type StoredHistoryRow } from '../../src/store/calls/call-tables.ts'
+import { CALL_HISTORY } from '../../src/store/calls/call-tables.ts'
+import { placeInKey, readMemory, readPlace } from '../../src/store/calls/history-rows.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { idInKey } from '../../src/store/engine/keys.ts'
@@ -108,11 +109,7 @@ class Auditor {
       this.#assert(call !== undefined && isOver(call), `call ${callId} is over`)
       const present = call?.participants.filter(({ userId }) => hasPart(call, userId)) ?? []
       for (const { userId } of present) {
-        const status = this.#historyOf(userId, callId)?.status
-        this.#assert(
-          status !== undefined && status !== 'active',
-          `${userId} remembers ${callId} as ${status}`,
-        )
+        this.#assert(this.#remembers(userId, callId), `${userId} does not remember ${callId}`)
       }
     }
     return live.length + ended.length
@@ -121,9 +118,10 @@ class Auditor {
   #auditParticipant(call: Call, participant: Participant): void {
     const { callId } = call
     const { userId, devices } = participant
-    const remembered = this.#historyOf(userId, callId)?.status
-    const status = historyRowOf(call, participant)?.status
-    this.#assert(remembered === status, `${userId} remembers ${callId} as ${remembered}, not ${status}`)
+    const isActive = activeRowOf(call, userId) !== undefined
+    const isOver = OVER_FOR.has(participant.state)
+    const isRight = this.#remembers(userId, callId) ? !isActive : !isOver || isActive
+    this.#assert(isRight, `${userId}, who is ${participant.state}, and their memory of ${callId}`)
     if (!isPending(participant)) return
     for (const { deviceId } of devices) {
       this.#assert(
@@ -153,18 +151,17 @@ class Auditor {
     return invitations.length
   }
 
-  #historyRows() {
-    return this.#database.view(view => [...view.range(CALL_HISTORY)])
-  }
-
-  #historyOf(userId: UserId, callId: bigint): StoredHistoryRow | undefined {
-    this.#rows ??= new Map(
-      this.#historyRows().map(({ key, value }) => [`${idInKey(key, 0)} ${value.callId}`, value]),
+  #remembers(userId: UserId, callId: bigint): boolean {
+    this.#memories ??= new Set(
+      this.#database
+        .view(view => [...view.range(CALL_HISTORY)])
+        .filter(({ value }) => readMemory(userId, value) !== undefined)
+        .map(({ key }) => `${idInKey(key, 0)} ${readPlace(placeInKey(key)).id}`),
     )
-    return this.#rows.get(`${userId} ${callId}`)
+    return this.#memories.has(`${userId} ${callId}`)
   }
 
-  #rows: ReadonlyMap<string, StoredHistoryRow> | undefined
+  #memories: ReadonlySet<string> | undefined
 
   #invitationsOf(userId: UserId, deviceId: DeviceId): bigint[] {
     const messages = this.#database.view(view =>
@@ -177,6 +174,9 @@ class Auditor {
     return messages.flatMap(({ item }) => callInvitedTo(item) ?? [])
   }
 }
+
+/** States in which a call is over for one who was never in it. */
+const OVER_FOR = new Set<Participant['state']>(['declined', 'busy', 'missed', 'removed'])
 
 /** An audit writes nothing. */
 function never(): never {

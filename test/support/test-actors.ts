@@ -15,6 +15,7 @@ import type {
 import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
+import { EventFrames } from '../../actors/stomp-connection/event-frames.ts'
 import { acceptInto, type RunConnect } from '../../actors/stomp-connection/intake.ts'
 import { chooseLanguage } from '../../src/delivery/texts.ts'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
@@ -36,6 +37,7 @@ import { MemoryClient, type MemoryClientOptions } from './memory-client.ts'
 import { openRehearsed } from './memory-disk.ts'
 import { connectFrame } from './naive-client.ts'
 import { itemOf } from './notice-item.ts'
+import { profileOf } from './profile.ts'
 import type { Rehearsals } from './rehearsal-store.ts'
 import type { FakeWorld } from './world.ts'
 
@@ -117,6 +119,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     expiries: new Expiries(),
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
+    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
   })
   database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, userId, deviceId))
   database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, userId))
@@ -143,7 +146,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
   const faults: string[] = []
   const stompDeps: StompConnectionDeps = {
     server: 'callsign/0.0.0',
-    isDevelopment: true,
+    hasTestTopics: true,
     areRatesLimited: false,
     isDraining: () => false,
     monotonicMs: () => world.monotonicMs(),
@@ -166,10 +169,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
       soon: options.soon ?? (run => world.immediate(run)),
       onFault: error => void faults.push(String(error)),
     }),
-    eventBody: (notice, _reader, badge) =>
-      JSON.stringify({ ...notice, ...(badge && { badge }) }, (_, value) =>
-        typeof value === 'bigint' ? String(value) : value,
-      ),
+    frames: new EventFrames({ idsAs: 'string', userOf: profileOf }),
     calls,
     users,
     topics,

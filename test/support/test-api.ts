@@ -181,6 +181,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     admission: world.requestRates && new Admission(world.requestRates, authentication),
     actors: ownActors(system, rooms, { connections, dismissalOf: dismissalBy(stores), devConsole }),
     connections,
+    hasTestTopics: options.isDevelopment ?? options.identities === undefined,
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => connect(),
     version: '0.0.0',

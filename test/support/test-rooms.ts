@@ -9,9 +9,10 @@ import type { CallRoomMessage } from '../../actors/messages.ts'
 import { CALL_HISTORY } from '../../src/api/calls/call-history.ts'
 import { CALL_VIEWS } from '../../src/api/calls/call-views.ts'
 import { CALLS, keptCallReply } from '../../src/api/calls/calls.ts'
+import { CommandIntake } from '../../src/api/calls/command-intake.ts'
 import type { Call } from '../../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
-import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
+import { activeRowOf, type CallHistoryRow } from '../../src/domain/calls/call-history.ts'
 import { UnansweredRings } from '../../src/domain/calls/unanswered-rings.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
 import type { KeyAlgorithm } from '../../src/domain/devices/public-key.ts'
@@ -133,13 +134,14 @@ export class TestRooms {
       monotonicMs: () => this.clock.monotonicMs(),
     }
     this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))
+    const intake = new CommandIntake(world)
     const api = {
       ...world,
       ...{ calls, admit },
       callIndex: index,
       history: this.history,
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
-        this.askOf(callId, request, idempotent),
+        intake.take(callId, request, idempotent, () => this.askOf(callId, request, idempotent)),
     }
     this.#send = sender(api, [...CALL_VIEWS, ...CALL_HISTORY, ...CALLS])
     for (const call of calls.live()) {
@@ -306,8 +308,13 @@ export class TestRooms {
 
   /** What the user remembers, newest first. */
   historyOf(userId: UserId): CallHistoryRow[] {
-    const { database } = this.world
-    return database.view(view => this.history.list(view, userId, { limit: 10 }, this.clock.nowMs()))
+    return this.world.database.view(view => {
+      const active = this.index.callsOf(userId).flatMap(callId => {
+        const call = this.calls.read(view, callId)
+        return (call && activeRowOf(call, userId)) ?? []
+      })
+      return this.history.list(view, userId, { limit: 10, active }, this.clock.nowMs())
+    })
   }
 
   /** The live call's `<state>` of each person in order. */

@@ -10,6 +10,7 @@ import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import type { EndpointSettings } from '../../src/store/operators/webhook-endpoints.ts'
 import { WEBHOOK_BOUNDS, type WebhookBounds, Webhooks } from '../../src/store/operators/webhook-store.ts'
 import {
+  WEBHOOK_BATCHES,
   WEBHOOK_DEAD,
   WEBHOOK_DUE,
   WEBHOOK_EVENTS,
@@ -43,13 +44,20 @@ export function openWebhooks(test: Test, { folder, secret = 1, bounds }: Webhook
           ...settings,
         }),
       ),
+    /** One after the other, as of several calls. */
     add: (nowMs: number, ...events: WebhookEvent[]) =>
       database.change(change => {
         for (const event of events) webhooks.add(change, event)
       }, nowMs),
+    /** Together, as of one call. */
+    addBatch: (nowMs: number, ...events: WebhookEvent[]) =>
+      database.change(change => webhooks.add(change, ...events), nowMs),
+    /** How many rows there are with events that wait. */
+    waiting: () => database.view(view => view.count(WEBHOOK_BATCHES) + view.count(WEBHOOK_EVENTS)),
     /** How many rows there are of each table of events. */
     rows: () =>
       database.view(view => ({
+        batches: view.count(WEBHOOK_BATCHES),
         events: view.count(WEBHOOK_EVENTS),
         subjects: view.count(WEBHOOK_SUBJECTS),
         due: view.count(WEBHOOK_DUE),

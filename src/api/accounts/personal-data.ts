@@ -29,6 +29,8 @@ export type PersonalDataDeps = Pick<
   ApiDeps,
   | 'accounts'
   | 'badgeOf'
+  | 'callIndex'
+  | 'calls'
   | 'circles'
   | 'contacts'
   | 'database'

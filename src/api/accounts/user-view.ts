@@ -24,7 +24,7 @@ export const USER_VIEW_TABLES = [
   { name: 'devices' },
   { name: 'device-lists' },
   { name: 'id-lists' },
-  { name: 'call-history-figures' },
+  { name: 'call-history' },
 ]
 
 /** The parts that a view is made of. */

@@ -1,6 +1,6 @@
 /**
  * What is done to calls (contract 4.3): start, invite, join, decline, leave, end, remove, rejoin, keys. Each request is
- * put to the call's room, which decides; here it is read and the answer written.
+ * put to the call's room, which decides; here it is read and the answer written, in whichever process it came to.
  */
 
 import { isOver } from '../../domain/calls/call.ts'
@@ -30,19 +30,10 @@ import {
 import { formatJson } from '../../schema/json.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { Requester } from '../accounts/authentication.ts'
-import type { ApiDeps } from '../deps.ts'
-import {
-  type Operation,
-  operation,
-  operationWithBody,
-  type RateRule,
-  type Reply,
-} from '../table/operation.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
+import { type Command, command, commandWithBody, type Reply } from '../table/operation.ts'
 
-type Deps = Pick<
-  ApiDeps,
-  'admit' | 'askRoom' | 'calls' | 'database' | 'idsAs' | 'randomBytes' | 'requestRates'
->
+type Deps = Pick<ApiDeps, 'admit' | 'askRoom' | 'idsAs' | 'randomBytes'> & Pick<Reading, 'calls' | 'database'>
 
 /** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
 export function keptCallReply(
@@ -93,12 +84,8 @@ const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_
 const KEYS_BODY_BYTES_MAX = 512 * 1024
 /** The older forms are deprecated since there is another: 2026-01-01. */
 const OLD_PATHS_SINCE = 1_767_225_600
-const STARTS: readonly RateRule[] = [
-  { name: 'call-start', by: 'user' },
-  { name: 'call-start-day', by: 'user' },
-]
 
-const startCall = operationWithBody(StartCallRequest, {
+const startCall = commandWithBody(StartCallRequest, {
   ...COMMAND,
   id: 'startCall',
   path: '/app/api/call/start',
@@ -107,9 +94,7 @@ const startCall = operationWithBody(StartCallRequest, {
   replies: { 201: CallRecordReply },
   codes: [...ASKED_CODES, ...CALLING_CODES, ...STARTING_CODES],
   isIdempotent: true,
-  isCommittedElsewhere: true,
   bodyBytesMax: KEYS_BODY_BYTES_MAX,
-  rates: STARTS,
   repeat: withPresentRoom,
   handle: (deps: Deps, { requester, body, idempotent }) => {
     const { roomId, encryptedAESKeys, keyMembers, isVideo } = body
@@ -128,7 +113,7 @@ const startCall = operationWithBody(StartCallRequest, {
   },
 })
 
-const inviteToCall = operationWithBody(InviteRequest, {
+const inviteToCall = commandWithBody(InviteRequest, {
   ...COMMAND,
   id: 'inviteToCall',
   path: '/app/api/call/{callId}/invite',
@@ -137,9 +122,7 @@ const inviteToCall = operationWithBody(InviteRequest, {
   replies: { 200: CallRecordReply },
   codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL', 'EPOCH_CONFLICT'],
   isIdempotent: true,
-  isCommittedElsewhere: true,
   bodyBytesMax: KEYS_BODY_BYTES_MAX,
-  rates: [{ name: 'call-invite', by: 'user' }],
   repeat: withPresentRoom,
   handle: (deps: Deps, { requester, body, params, idempotent }) => {
     const { roomId, encryptedAESKeys, keyMembers, isVideo, epoch } = body
@@ -158,7 +141,7 @@ const inviteToCall = operationWithBody(InviteRequest, {
   },
 })
 
-const joinCall = operation({
+const joinCall = command({
   ...COMMAND,
   id: 'joinCall',
   path: '/app/api/call/{callId}/join',
@@ -169,7 +152,7 @@ const joinCall = operation({
     carryOut(deps, readCallId(params[0]), { kind: 'join', by: deviceOf(requester) }),
 })
 
-const declineCall = operationWithBody(DeclineRequest, {
+const declineCall = commandWithBody(DeclineRequest, {
   ...COMMAND,
   id: 'declineCall',
   path: '/app/api/call/{callId}/decline',
@@ -185,7 +168,7 @@ const declineCall = operationWithBody(DeclineRequest, {
     }),
 })
 
-const leaveCall = operation({
+const leaveCall = command({
   ...COMMAND,
   id: 'leaveCall',
   path: '/app/api/call/{callId}/leave',
@@ -202,7 +185,7 @@ const END = {
   codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST'],
 } as const
 
-const endCall = operationWithBody(EndCallRequest, {
+const endCall = commandWithBody(EndCallRequest, {
   ...END,
   id: 'endCall',
   path: '/app/api/call/end',
@@ -211,7 +194,7 @@ const endCall = operationWithBody(EndCallRequest, {
     carryOut(deps, body.callId as CallId, { kind: 'end', by: deviceOf(requester) }),
 })
 
-const endCallAt = operation({
+const endCallAt = command({
   ...END,
   id: 'endCallAt',
   path: '/app/api/call/{callId}/end',
@@ -220,7 +203,7 @@ const endCallAt = operation({
     carryOut(deps, readCallId(params[0]), { kind: 'end', by: deviceOf(requester) }),
 })
 
-const removeFromCall = operationWithBody(RemoveRequest, {
+const removeFromCall = commandWithBody(RemoveRequest, {
   ...COMMAND,
   id: 'removeFromCall',
   path: '/app/api/call/{callId}/remove',
@@ -235,7 +218,7 @@ const removeFromCall = operationWithBody(RemoveRequest, {
     }),
 })
 
-const requestRejoin = operationWithBody(RequestRejoinRequest, {
+const requestRejoin = commandWithBody(RequestRejoinRequest, {
   ...COMMAND,
   id: 'requestRejoin',
   path: '/app/api/call/{callId}/request-rejoin',
@@ -246,12 +229,11 @@ const requestRejoin = operationWithBody(RequestRejoinRequest, {
   handle: (deps: Deps, { requester, body: { nonce }, params }) => {
     const callId = readCallId(params[0])
     const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: deviceOf(requester), nonce }
-    deps.requestRates?.take('request-rejoin', 'call', `${requester.userId} ${callId}`)
     return carryOut(deps, callId, rejoinRequest)
   },
 })
 
-const acceptRejoin = operationWithBody(AcceptRejoinRequest, {
+const acceptRejoin = commandWithBody(AcceptRejoinRequest, {
   ...COMMAND,
   id: 'acceptRejoin',
   path: '/app/api/call/{callId}/accept-rejoin',
@@ -268,7 +250,7 @@ const acceptRejoin = operationWithBody(AcceptRejoinRequest, {
   },
 })
 
-const rejoinCall = operation({
+const rejoinCall = command({
   ...COMMAND,
   id: 'rejoinCall',
   path: '/app/api/call/{callId}/rejoin',
@@ -279,7 +261,7 @@ const rejoinCall = operation({
     carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: deviceOf(requester) }),
 })
 
-const sendKeys = operationWithBody(KeysRequest, {
+const sendKeys = commandWithBody(KeysRequest, {
   ...COMMAND,
   id: 'sendKeys',
   path: '/app/api/call/{callId}/keys',
@@ -299,7 +281,7 @@ const sendKeys = operationWithBody(KeysRequest, {
     carryOut(deps, readCallId(params[0]), { kind: 'keys', by: deviceOf(requester), ...saidKeys(body) }),
 })
 
-export const CALLS: readonly Operation<Deps>[] = [
+export const CALLS: readonly Command<Deps>[] = [
   startCall,
   inviteToCall,
   joinCall,
@@ -320,7 +302,8 @@ async function carryOut(
   callRequest: CallRequest,
   idempotent?: IdempotentRequest,
 ): Promise<Reply> {
-  return replyTo(callRequest.kind, await askRoom(callId, callRequest, idempotent), admit)
+  const reply = await askRoom(callId, callRequest, idempotent)
+  return reply.kind === 'kept' ? JSON.parse(reply.text) : replyTo(callRequest.kind, reply, admit)
 }
 
 function replyTo(kind: CallCommand['kind'], reply: CallReply, admit: ApiDeps['admit']): Reply {

@@ -37,7 +37,6 @@ const COMMAND = {
   method: 'POST',
   replies: { 204: null },
   isIdempotent: true,
-  isCommittedElsewhere: true,
 } as const
 
 export const SERVER_CALLS: readonly ServerOperation<Deps>[] = [

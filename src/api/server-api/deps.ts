@@ -1,6 +1,6 @@
 /** Everything that operations of the server API are given. A file takes the members that it needs. */
 
-import type { CallReply, OperatorRequest } from '../../domain/calls/call-command.ts'
+import type { CallAnswer, OperatorRequest } from '../../domain/calls/call-command.ts'
 import type { CallId } from '../../domain/ids.ts'
 import type { LookUpKeys } from '../../keyserver/lookups.ts'
 import type { AuditLog } from '../../store/operators/audit-log.ts'
@@ -23,7 +23,7 @@ export type OperateRoom = (
     readonly audit: AuditRow
     readonly idempotent: IdempotentRequest | undefined
   },
-) => Promise<CallReply>
+) => Promise<CallAnswer>
 
 export interface ServerApiDeps extends ApiDeps {
   readonly serverKeys: ServerKeyStore

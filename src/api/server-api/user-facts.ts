@@ -21,6 +21,8 @@ import type { ServerApiDeps } from './deps.ts'
 type Deps = Pick<
   ServerApiDeps,
   | 'accounts'
+  | 'callIndex'
+  | 'calls'
   | 'database'
   | 'devices'
   | 'history'

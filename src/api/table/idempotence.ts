@@ -3,6 +3,7 @@
  * again gets the kept reply instead of being carried out again.
  */
 
+import { createHash } from 'node:crypto'
 import { assert, SignalError } from '../../errors.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
@@ -12,20 +13,14 @@ import type { ApiDeps } from '../deps.ts'
 import type { OperationForm, Reply } from './operation.ts'
 import { isMadeInParts } from './reply-body.ts'
 
-type Deps = Pick<ApiDeps, 'database' | 'idempotency'>
-
-export class Idempotence {
+/** What the reply to a request is kept under, and whether one is. */
+export class KeyedRequests {
   readonly #operation: OperationForm
-  readonly #deps: Deps
-  readonly #bodyText: (body: object | string) => string
-  /** Requests that somebody else is asked for now; each resolves when its asking is over. */
-  readonly #asking = new Map<string, Promise<void>>()
+  readonly #keptReplies: ApiDeps['keptReplies']
 
-  /** `bodyText` makes the text of a reply's body, as it is to be repeated. */
-  constructor(operation: OperationForm, deps: Deps, bodyText: (body: object | string) => string) {
+  constructor(operation: OperationForm, { keptReplies }: Pick<ApiDeps, 'keptReplies'>) {
     this.#operation = operation
-    this.#deps = deps
-    this.#bodyText = bodyText
+    this.#keptReplies = keptReplies
   }
 
   /** As `requestBy`, for the user who asks, or for their session alone. */
@@ -37,10 +32,7 @@ export class Idempotence {
     return this.requestBy(request, `${requester.userId}${session}`)
   }
 
-  /**
-   * The key that the reply is kept under for this asker, with a copy of the body; undefined where none is kept. Throws
-   * `VALIDATION_FAILED`.
-   */
+  /** The key that the reply is kept under for this asker; undefined where none is kept. Throws `VALIDATION_FAILED`. */
   requestBy({ body, params, header }: HttpRequest, asker: string): IdempotentRequest | undefined {
     const { id, isIdempotent } = this.#operation
     if (!isIdempotent) return undefined
@@ -52,14 +44,28 @@ export class Idempotence {
       ]
       throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
     }
-    const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
-    return { scope: `${id} ${asker}`, key, body: whole }
+    const hash = createHash('sha256').update(JSON.stringify(params)).update(body).digest()
+    return { scope: `${id} ${asker}`, key, hash }
   }
 
   /** Throws `IDEMPOTENCY_KEY_REUSED`. */
   kept(view: View, request: IdempotentRequest): Reply | undefined {
-    const kept = this.#deps.idempotency.find(view, request)
+    const kept = this.#keptReplies.find(view, request)
     return kept === undefined ? undefined : JSON.parse(kept)
+  }
+}
+
+type Deps = Pick<ApiDeps, 'database' | 'idempotency' | 'keptReplies'>
+
+export class Idempotence extends KeyedRequests {
+  readonly #deps: Deps
+  readonly #bodyText: (body: object | string) => string
+
+  /** `bodyText` makes the text of a reply's body, as it is to be repeated. */
+  constructor(operation: OperationForm, deps: Deps, bodyText: (body: object | string) => string) {
+    super(operation, deps)
+    this.#deps = deps
+    this.#bodyText = bodyText
   }
 
   /** `OperationRequest.commit`. */
@@ -79,21 +85,6 @@ export class Idempotence {
       idempotency.keep(change, request, JSON.stringify(reply))
       return reply
     }, nowMs)
-  }
-
-  /** Handles requests of one key one after the other, and none with a kept reply. */
-  async askOnce(request: IdempotentRequest | undefined, handle: () => Promise<Reply>): Promise<Reply> {
-    if (request === undefined) return handle()
-    const name = `${request.scope}\n${request.key}`
-    for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
-      await earlier
-    }
-    const kept = this.#deps.database.view(view => this.kept(view, request))
-    if (kept !== undefined) return kept
-    const asked = handle()
-    const isOver = () => void this.#asking.delete(name)
-    this.#asking.set(name, asked.then(isOver, isOver))
-    return asked
   }
 }
 

@@ -12,9 +12,18 @@ import { unknownMembers } from '../../schema/shape.ts'
 import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import type { Requester } from '../accounts/authentication.ts'
-import type { ApiDeps } from '../deps.ts'
-import { Idempotence } from './idempotence.ts'
-import type { Operation, OperationForm, OperationRequest, Read, ReadRequest, Reply } from './operation.ts'
+import type { ApiDeps, Reading } from '../deps.ts'
+import { Idempotence, KeyedRequests } from './idempotence.ts'
+import type {
+  Command,
+  CommandRequest,
+  Operation,
+  OperationForm,
+  OperationRequest,
+  Read,
+  ReadRequest,
+  Reply,
+} from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
 import { answerBody } from './reply-body.ts'
 
@@ -22,7 +31,8 @@ type ReadDeps = Pick<
   ApiDeps,
   'authentication' | 'idsAs' | 'nowMs' | 'onRequester' | 'requestRates' | 'restrictions'
 >
-type Deps = ReadDeps & Pick<ApiDeps, 'database' | 'idempotency' | 'isDevelopment'>
+type CommandDeps = ReadDeps & Pick<ApiDeps, 'isDevelopment' | 'keptReplies'> & Pick<Reading, 'database'>
+type Deps = CommandDeps & Pick<ApiDeps, 'database' | 'idempotency'>
 
 /** The routes of reads, for a process that may have nothing to write with. */
 export function readRoutes<Given extends ReadDeps>(
@@ -32,6 +42,17 @@ export function readRoutes<Given extends ReadDeps>(
   return reads.map(read => {
     const runner = new ReadRunner(read, deps)
     return { ...routeHead(read), handle: request => runner.run(request) }
+  })
+}
+
+/** The routes of commands, for a process that can ask the writer. */
+export function commandRoutes<Given extends CommandDeps>(
+  commands: readonly Command<NoInfer<Given>>[],
+  deps: Given,
+): readonly HttpRoute[] {
+  return commands.map(command => {
+    const runner = new CommandRunner(command, deps)
+    return { ...routeHead(command), handle: request => runner.run(request) }
   })
 }
 
@@ -166,26 +187,26 @@ class ReadRunner<Given extends ReadDeps> extends RequestSteps {
   }
 }
 
-class OperationRunner<Given extends Deps> extends RequestSteps {
+class CommandRunner<Given extends CommandDeps> extends RequestSteps {
   readonly #operation: Operation<Given>
   readonly #deps: Given
   readonly #bodyReader: BodyReader<NonNullable<OperationForm['bodySchema']>> | undefined
-  readonly #idempotence: Idempotence
+  readonly #keyed: KeyedRequests
 
   constructor(operation: Operation<Given>, deps: Given) {
     super(operation, deps)
     this.#operation = operation
     this.#deps = deps
     this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
-    this.#idempotence = new Idempotence(operation, deps, body => this.bodyText(body))
+    this.#keyed = new KeyedRequests(operation, deps)
   }
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const requester = this.requesterOf(request)
     // Now, since the body's memory may be gone when the handler comes to its commit.
-    const idempotent = this.#idempotence.requestOf(request, requester)
+    const idempotent = this.#keyed.requestOf(request, requester)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
-    const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
+    const kept = idempotent && this.#deps.database.view(view => this.#keyed.kept(view, idempotent))
     if (kept === undefined) this.count(request, requester, this.#isPrefixKnown(request))
     const body = this.#readBody(request)
     const unknownFields = this.#deps.isDevelopment ? this.#unknownFields(body) : ''
@@ -196,14 +217,20 @@ class OperationRunner<Given extends Deps> extends RequestSteps {
       query: this.readQuery(request),
       nowMs: this.#deps.nowMs(),
     }
-    const { handle, isCommittedElsewhere } = this.#operation
-    const checkedRequest = new CheckedRequest(request, checked, idempotent, this.#idempotence)
-    const reply = isCommittedElsewhere
-      ? this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checkedRequest))
-      : handle(this.#deps, checkedRequest)
+    const reply = this.handled(request, checked, idempotent)
     return reply instanceof Promise
       ? reply.then(late => this.answer(this.#repeated(late, requester), unknownFields))
       : this.answer(reply, unknownFields)
+  }
+
+  protected handled(
+    request: HttpRequest,
+    checked: RequestChecks,
+    idempotent: IdempotentRequest | undefined,
+  ): Reply | Promise<Reply> {
+    // Only a command comes here, which looks at no more of its request.
+    const { handle } = this.#operation as Command<Given>
+    return handle(this.#deps, new CheckedCommand(request, checked, idempotent))
   }
 
   /** A reply that was kept is text. */
@@ -232,6 +259,30 @@ class OperationRunner<Given extends Deps> extends RequestSteps {
     if (schema === undefined) return ''
     const pointers = unknownMembers(schema, body).join(', ')
     return pointers.slice(0, UNKNOWN_FIELDS_CHARS_MAX).replace(/[^\x20-\x7e]/g, '?')
+  }
+}
+
+class OperationRunner<Given extends Deps> extends CommandRunner<Given> {
+  readonly #operation: Operation<Given>
+  readonly #deps: Given
+  readonly #idempotence: Idempotence
+
+  constructor(operation: Operation<Given>, deps: Given) {
+    super(operation, deps)
+    this.#operation = operation
+    this.#deps = deps
+    this.#idempotence = new Idempotence(operation, deps, body => this.bodyText(body))
+  }
+
+  protected override handled(
+    request: HttpRequest,
+    checked: RequestChecks,
+    idempotent: IdempotentRequest | undefined,
+  ): Reply | Promise<Reply> {
+    return this.#operation.handle(
+      this.#deps,
+      new CheckedRequest(request, checked, idempotent, this.#idempotence),
+    )
   }
 }
 
@@ -287,8 +338,16 @@ class CheckedRead implements ReadRequest<unknown, unknown, 'session'> {
   }
 }
 
-class CheckedRequest extends CheckedRead implements OperationRequest<unknown, unknown, 'session'> {
+class CheckedCommand extends CheckedRead implements CommandRequest<unknown, unknown, 'session'> {
   readonly idempotent: IdempotentRequest | undefined
+
+  constructor(request: HttpRequest, checked: RequestChecks, idempotent: IdempotentRequest | undefined) {
+    super(request, checked)
+    this.idempotent = idempotent
+  }
+}
+
+class CheckedRequest extends CheckedCommand implements OperationRequest<unknown, unknown, 'session'> {
   readonly #idempotence: Idempotence
 
   constructor(
@@ -297,8 +356,7 @@ class CheckedRequest extends CheckedRead implements OperationRequest<unknown, un
     idempotent: IdempotentRequest | undefined,
     idempotence: Idempotence,
   ) {
-    super(request, checked)
-    this.idempotent = idempotent
+    super(request, checked, idempotent)
     this.#idempotence = idempotence
   }
 

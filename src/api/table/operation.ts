@@ -64,8 +64,14 @@ export interface ReadRequest<Body, Query, A extends Access> {
   readonly nowMs: number
 }
 
+/** A command that has passed its checks. */
+export interface CommandRequest<Body, Query, A extends Access> extends ReadRequest<Body, Query, A> {
+  /** What the reply is to be kept under, in the change of what it tells of; undefined where none is kept. */
+  readonly idempotent: IdempotentRequest | undefined
+}
+
 /** Any other request that has passed its checks. */
-export interface OperationRequest<Body, Query, A extends Access> extends ReadRequest<Body, Query, A> {
+export interface OperationRequest<Body, Query, A extends Access> extends CommandRequest<Body, Query, A> {
   /** The best language for texts to the user: an RFC 4647 range list, empty when none was asked for. */
   readonly acceptLanguage: string
   readonly userAgent: string
@@ -78,8 +84,6 @@ export interface OperationRequest<Body, Query, A extends Access> extends ReadReq
    * an `Idempotency-Key`, the reply is kept in the same change, and a repeated request gets the kept one instead.
    */
   commit(write: (change: Change) => Reply): Promise<Reply>
-  /** Where the operation `isCommittedElsewhere`: what the reply is to be kept under, in the change of what it tells of. */
-  readonly idempotent: IdempotentRequest | undefined
 }
 
 type RequesterOf<A extends Access> = A extends 'public'
@@ -122,11 +126,6 @@ export interface OperationRules<A extends Access> {
   readonly countsFor?: HttpRoute['countsFor']
   /** Whether it honours `Idempotency-Key`. */
   readonly isIdempotent?: boolean
-  /**
-   * Whether another part commits what it does, and keeps the reply. Requests with one `Idempotency-Key` are then
-   * handled one after the other, and one with a kept reply is not handled again.
-   */
-  readonly isCommittedElsewhere?: boolean
   /** Whether it goes by the `Idempotency-Key` itself: at a sign-in there is nobody yet whose replies could be kept. */
   readonly readsIdempotencyKey?: boolean
   /** Whether it goes by `If-Match`. */
@@ -153,6 +152,11 @@ type HandleRead<Deps, Body, Query, A extends Access> = (
   request: ReadRequest<Body, Query, A>,
 ) => Reply | Promise<Reply>
 
+type HandleCommand<Deps, Body, Query, A extends Access> = (
+  deps: Deps,
+  request: CommandRequest<Body, Query, A>,
+) => Promise<Reply>
+
 interface ReadRules<Deps, Query, A extends Access> extends OperationRules<A> {
   readonly method: 'GET'
   readonly handle: HandleRead<Deps, undefined, Query, A>
@@ -161,6 +165,13 @@ interface ReadRules<Deps, Query, A extends Access> extends OperationRules<A> {
 interface WriteRules<Deps, Body, A extends Access> extends OperationRules<A> {
   readonly method: Exclude<HttpRoute['method'], 'GET'>
   readonly handle: Handle<Deps, Body, undefined, A>
+}
+
+/** The writer counts it, so it has no rates of its own. */
+interface CommandRules<Deps, Body, A extends Access> extends Omit<OperationRules<A>, 'rates'> {
+  readonly method: 'POST'
+  readonly repeat?: Repeat<Deps>
+  readonly handle: HandleCommand<Deps, Body, undefined, A>
 }
 
 /**
@@ -179,7 +190,7 @@ export interface OperationForm extends OperationRules<Access> {
 
 /** An operation as the table holds it. A process that has no `Deps` can't have it answered. */
 export interface Operation<in Deps> extends OperationForm {
-  /** Left out: a repeated request gets the reply as it was. */
+  /** Of commands; left out: a repeated request gets the reply as it was. */
   readonly repeat?: Repeat<Deps>
   readonly isPrefixKnown?: IsPrefixKnown<Deps, unknown>
   readonly handle: Handle<Deps, unknown, unknown, Access>
@@ -189,6 +200,15 @@ export interface Operation<in Deps> extends OperationForm {
 export interface Read<in Deps> extends Operation<Deps> {
   readonly method: 'GET'
   readonly handle: HandleRead<Deps, unknown, unknown, Access>
+}
+
+/**
+ * One that the writer is asked to carry out, and answers for: any process checks its request and writes the answer. Requests
+ * with one `Idempotency-Key` are carried out one after the other there, and none that has a kept reply.
+ */
+export interface Command<in Deps> extends Operation<Deps> {
+  readonly method: 'POST'
+  readonly handle: HandleCommand<Deps, unknown, unknown, Access>
 }
 
 /** A read that takes no query. */
@@ -202,6 +222,20 @@ export function readWithQuery<Deps, Schema extends TObject, A extends AppAccess>
   rules: ReadRules<Deps, Static<Schema>, A>,
 ): Read<Deps> {
   return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Read<Deps>['handle'] }
+}
+
+/** A command that takes no body. */
+export function command<Deps, A extends AppAccess>(rules: CommandRules<Deps, undefined, A>): Command<Deps> {
+  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Command<Deps>['handle'] }
+}
+
+/** A command with a body of this schema. */
+export function commandWithBody<Deps, Schema extends TSchema, A extends AppAccess>(
+  bodySchema: Schema,
+  rules: CommandRules<Deps, Static<Schema>, A> & { readonly isBodyOptional?: boolean },
+): Command<Deps> {
+  const handle = rules.handle as Command<Deps>['handle']
+  return { ...NOTHING_TAKEN, isBodyOptional: false, ...rules, bodySchema, handle }
 }
 
 /** An operation that takes no body, and is no read. */
@@ -220,7 +254,6 @@ export function operationWithBody<Deps, Schema extends TSchema, A extends AppAcc
   }: WriteRules<Deps, Static<Schema>, A> & {
     readonly isBodyOptional?: boolean
     readonly isPrefixKnown?: IsPrefixKnown<Deps, Static<Schema>>
-    readonly repeat?: Repeat<Deps>
   },
 ): Operation<Deps> {
   return {

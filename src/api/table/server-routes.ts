@@ -24,7 +24,14 @@ import type { AuditedReply, ServerOperation, ServerRequest } from './server-oper
 
 type Deps = Pick<
   ServerApiDeps,
-  'auditLog' | 'database' | 'idempotency' | 'nowMs' | 'requestRates' | 'secrets' | 'serverKeys'
+  | 'auditLog'
+  | 'database'
+  | 'idempotency'
+  | 'keptReplies'
+  | 'nowMs'
+  | 'requestRates'
+  | 'secrets'
+  | 'serverKeys'
 >
 
 /** The routes of the operations, for the process that writes. */
@@ -189,10 +196,7 @@ class ServerRunner<Given extends Deps> {
       nowMs: this.#deps.nowMs(),
       idempotent,
     })
-    const { handle, isCommittedElsewhere } = this.#operation
-    const reply = isCommittedElsewhere
-      ? await this.#idempotence.askOnce(idempotent, async () => handle(this.#deps, checked))
-      : await handle(this.#deps, checked)
+    const reply = await this.#operation.handle(this.#deps, checked)
     return this.#answer(this.#counted(reply, holder))
   }
 

@@ -1,20 +1,19 @@
-/** Rows that count rows of another table: the figures of a call history, and the heads of inboxes. */
+/** Rows that sum up rows of another table: the marks of call histories, and the heads of inboxes. */
 
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
-import type { Figures, StoredHistoryRow } from '../../store/calls/call-tables.ts'
+import { isSeen } from '../../store/calls/history-rows.ts'
 import { idsKey } from '../../store/engine/keys.ts'
-import { endOf } from '../../store/messages/inbox-store.ts'
-import { isSettledIn } from '../../store/messages/message-groups.ts'
+import { endOf } from '../../store/messages/kept-inboxes.ts'
+import { isSettledIn } from '../../store/messages/live-rows.ts'
 import type { Entry, Head } from '../../store/messages/message-tables.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'
 
-export function* wrongFigures(key: Buffer, { count, missed }: Figures, rows: StoredRows): Iterable<string> {
-  const found = readableIn<StoredHistoryRow>(rows, 'call-history', key)
-  if (found === undefined) return
-  const unseen = found.filter(({ seen }) => !seen)
-  if (found.length !== count) yield `it counts ${count} calls, and call-history has ${found.length}`
-  if (unseen.length !== missed)
-    yield `it counts ${missed} missed calls, and call-history has ${unseen.length}`
+/** All calls that the user has not looked at are behind their mark. */
+export function* wrongMark(key: Buffer, mark: Uint8Array, rows: StoredRows): Iterable<string> {
+  for (const row of rows.rows('call-history', key)) {
+    if (row.value === UNREADABLE || Buffer.compare(row.key.subarray(key.length), mark) > 0) continue
+    if (!isSeen(row.value as Uint8Array)) return yield 'a missed call before it was not looked at'
+  }
 }
 
 export function* wrongHead(key: Buffer, head: Head, rows: StoredRows): Iterable<string> {

@@ -11,7 +11,7 @@ import { keyName, lengthsOf } from '../../store/engine/key-parts.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { AnyTable, Relation } from '../../store/engine/table.ts'
 import { CHECKED_TABLES } from './checked-tables.ts'
-import { wrongFigures, wrongHead } from './counted-rows.ts'
+import { wrongHead, wrongMark } from './counted-rows.ts'
 import { EndingSet, partsFor } from './endings.ts'
 import { emptyEntry } from './listed-ids.ts'
 import { brokenChain, strangeList, unloggedKey, unloggedList } from './logged-devices.ts'
@@ -194,7 +194,7 @@ const COMPUTED: Readonly<Record<string, (key: Buffer, value: never, rows: Stored
     'device-list-chains': brokenChain,
     'device-lists-pending': strangeList,
     'id-lists': emptyEntry,
-    'call-history-figures': wrongFigures,
+    'call-history-marks': wrongMark,
     'inbox-heads': wrongHead,
     expiries: misplacedEnding,
   }

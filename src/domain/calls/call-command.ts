@@ -5,7 +5,7 @@ import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { WebhookEvent } from '../operators/webhook-event.ts'
 import type { Call, CallDeviceRef, KnownInviter } from './call.ts'
-import type { CallHistoryRow } from './call-history.ts'
+import type { HistoryEffect } from './call-history.ts'
 import type { CallTopicEvent, DeviceEffect, SentKeysReason } from './call-notice.ts'
 import type { CallRecord } from './call-view.ts'
 
@@ -253,8 +253,7 @@ export type CallEffect =
   | { readonly kind: 'withdraw'; readonly userId: UserId; readonly deviceId: DeviceId }
   /** To the call's present subscribers. */
   | { readonly kind: 'topic'; readonly event: CallTopicEvent }
-  /** The user's row of this call, in place of an earlier one. */
-  | { readonly kind: 'history'; readonly userId: UserId; readonly row: CallHistoryRow }
+  | HistoryEffect
   /** To the operator's services. */
   | { readonly kind: 'webhook'; readonly event: WebhookEvent }
 
@@ -263,6 +262,9 @@ export type CallReply =
   | { readonly kind: 'record'; readonly record: CallRecord }
   /** To request-rejoin: how many devices were asked, and for how many seconds their answers count. */
   | { readonly kind: 'asked'; readonly asked: number; readonly expiresInS: number }
+
+/** Of the room, or the text of a reply that is kept for a repeated request. */
+export type CallAnswer = CallReply | { readonly kind: 'kept'; readonly text: string }
 
 export function refused(
   code: ErrorCode,

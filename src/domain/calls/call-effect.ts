@@ -20,7 +20,7 @@ import {
   type RoomEntry,
 } from './call.ts'
 import type { CallEffect, ChangedCall } from './call-command.ts'
-import { changedHistoryRow } from './call-history.ts'
+import { historyEffectOf } from './call-history.ts'
 import type {
   CallTopicEvent,
   DeviceEffect,
@@ -51,8 +51,8 @@ export function effectsOf(
   for (const member of members) tellOfAttendancesEnd(effects, change, member)
   effects.push(...endings(change))
   for (const event of topicEvents(change, changed)) effects.push({ kind: 'topic', event })
-  for (const participant of after.participants)
-    if (!participant.isWithheld) effects.push(...historyOf(change, participant))
+  const history = historyEffectOf(before, after)
+  if (history !== undefined) effects.push(history)
   for (const event of webhookEventsOf(before, after)) effects.push({ kind: 'webhook', event })
   return effects
 }
@@ -83,7 +83,7 @@ interface Change {
   readonly after: Call
   readonly by: CallDeviceRef | undefined
   readonly nowMs: number
-  /** Devices that are told the same share one body, which is then packed, sealed and written as JSON once. */
+  /** Devices that get the same message share one body: it is packed, sealed and written as JSON once. */
   readonly invitations: Invitation[]
   readonly overNotices: OverBody[]
 }
@@ -111,7 +111,7 @@ function invitationOf(
   const { invitedAtMs, isVideo, isOnGoing } = participant
   const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
   const expiresAtMs = invitedAtMs + RING_S * 1000
-  // What is not compared is the call's, or the caller's.
+  // All other members are the call's, or the caller's.
   const known = invitations.find(
     each =>
       each.callerId === callerId &&
@@ -287,11 +287,6 @@ function eventOf({ was, is }: ChangedParticipant): ParticipantEventKind | undefi
 
 function isSameFeeds(one: readonly number[] = [], other: readonly number[] = []): boolean {
   return one === other || (one.length === other.length && one.every((feedId, at) => feedId === other[at]))
-}
-
-function historyOf({ before, after }: Change, participant: Participant): CallEffect[] {
-  const row = changedHistoryRow(before, after, participant)
-  return row === undefined ? [] : [{ kind: 'history', userId: participant.userId, row }]
 }
 
 function overNotice({ after, nowMs, overNotices }: Change, participant: Participant, end: End): OverBody {

@@ -1,4 +1,6 @@
 /** The thread of `vrf-pool.ts`: says it is ready, then answers each message of packed jobs with one of results. */
+import '../../source-maps.ts'
+
 import assert from 'node:assert'
 import { parentPort, workerData } from 'node:worker_threads'
 

@@ -5,8 +5,14 @@
 
 import { randomUUID } from 'node:crypto'
 import { type DeskAnswer, frontDeskKind } from '../../../actors/front-desk.ts'
-import type { ForwardedRequest, FrontDeskMessage, PresenceMessage } from '../../../actors/messages.ts'
-import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type {
+  ForwardedRequest,
+  FrontDeskMessage,
+  PresenceMessage,
+  SentCommand,
+} from '../../../actors/messages.ts'
+import type { CallAnswer } from '../../domain/calls/call-command.ts'
+import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { FrontLink } from '../../fronts/front-link.ts'
 import { Link } from '../../fronts/link/link.ts'
@@ -15,6 +21,7 @@ import { type MessageToWriter, nameOfRoute, READ_LEASE_MS, WRITER_SERVES } from 
 import type { LogHead } from '../../log/checkpoint.ts'
 import { RemoteRef } from '../../runtime/remote-ref.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
+import type { IdempotentRequest } from '../../store/tables/idempotency-store.ts'
 import { dropStream, isStream } from '../../transport/answer-body.ts'
 import type { Register } from '../../transport/grpc.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
@@ -22,6 +29,7 @@ import type { WritingProcess } from '../process/process.ts'
 import type { Stops } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
 import type { Writer } from '../writer/writer.ts'
+import { readCommand } from './sent-command.ts'
 
 export interface FrontDesksDeps {
   readonly context: WritingProcess
@@ -47,6 +55,7 @@ export class FrontDesks {
     this.#routes = new Map(deps.routes.map(route => [nameOfRoute(route), route]))
     system.define(
       frontDeskKind({
+        command: (...commanded) => this.#command(...commanded),
         answer: (route, request) => this.#answer(route, request),
         newStreamName: randomUUID,
         inbox: writer.application.stores.inboxWrites,
@@ -177,6 +186,18 @@ export class FrontDesks {
     await this.#shown()
   }
 
+  async #command(
+    callId: CallId,
+    command: SentCommand,
+    idempotent: IdempotentRequest | undefined,
+  ): Promise<CallAnswer> {
+    try {
+      return await this.#deps.writer.application.rooms.ask(callId, readCommand(command), idempotent)
+    } finally {
+      await this.#shown()
+    }
+  }
+
   async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<DeskAnswer> {
     const route = this.#routes.get(name)
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
@@ -229,7 +250,7 @@ export class FrontDesks {
     system.ref<FrontDeskMessage>('front-desk', front.name).tellControl({ kind: 'front-gone' })
     for (const [userId, connection] of writer.application.liveConnections.all()) {
       if (!(connection.ref instanceof RemoteRef) || connection.ref.port !== link) continue
-      const user = system.ref<PresenceMessage>('presence', userId)
+      const user = system.ref<PresenceMessage>('presence', String(userId))
       user.tellControl({ kind: 'detached', connectionId: connection.ref.id })
     }
   }

@@ -1,6 +1,7 @@
 /**
- * The routes of a front. It answers reads, lookups and public facts from the store, as soon as that may be read; the
- * writer answers the rest. A front knows only the head of a writing route.
+ * The routes of a front. It answers reads, lookups and public facts from the store, as soon as that may be read, and checks
+ * and answers commands to calls, which the writer carries out. The writer answers the rest: a front knows only the head of a
+ * writing route.
  */
 
 import { partsFrom } from '../../../actors/answer-streams.ts'
@@ -17,15 +18,22 @@ import type { HttpRequest, HttpRoute } from '../../transport/route.ts'
 /** Says when a read may be answered: now, or once the promise resolves. */
 type Gate = Pick<ReadLease, 'mayRead'>
 
-/** This front answers `own`; `others` are routes of the writer besides its operations. */
+interface Gates {
+  readonly readLease: (Gate & Pick<ReadLease, 'isFresh'>) | undefined
+  readonly shownLog: Gate
+}
+
+/** This front answers `own` and `commands`; `others` are routes of the writer besides its operations. */
 export function frontRoutes(
   own: readonly HttpRoute[],
-  { readLease, shownLog }: Record<'readLease' | 'shownLog', Gate | undefined>,
+  commands: readonly HttpRoute[],
+  { readLease, shownLog }: Gates,
   others: readonly RouteHead[],
   desk: Ref<FrontDeskMessage>,
 ): readonly HttpRoute[] {
   return [
     ...own.map(route => answeredHere(route, route.isLookup ? shownLog : readLease)),
+    ...commands.map(route => checkedHere(route, readLease, desk)),
     ...[...WRITES.map(routeHead), ...others].map(head => forwarded(head, desk)),
   ]
 }
@@ -42,6 +50,18 @@ function answeredHere(route: HttpRoute, gate: Gate | undefined): HttpRoute {
       return until.then(() => route.handle(kept))
     },
   }
+}
+
+/** What an older copy says of its sender may be wrong: the writer then checks it, too. */
+function checkedHere(
+  route: HttpRoute,
+  readLease: Pick<ReadLease, 'isFresh'> | undefined,
+  desk: Ref<FrontDeskMessage>,
+): HttpRoute {
+  if (readLease === undefined) return route
+  const { handle, ...head } = route
+  const elsewhere = forwarded(head, desk)
+  return { ...head, handle: request => (readLease.isFresh ? handle(request) : elsewhere.handle(request)) }
 }
 
 /** It outlives the handler's return. */

@@ -42,7 +42,7 @@ import { Process } from '../process/process.ts'
 import { pooledRandomBytes } from '../process/random-pool.ts'
 import { type Stops, stopInStages } from '../process/stages.ts'
 import { VERSION } from '../process/version.ts'
-import { admitOf, openReads } from '../reads.ts'
+import { admitOf, openCommands, openReads } from '../reads.ts'
 import type { FrontRole } from '../role.ts'
 import type { Config } from '../settings/config.ts'
 import { actorsOfFront, Signalling } from '../signalling.ts'
@@ -117,6 +117,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     system,
     actors: actorsOfFront(system, live, writer.actors),
     connections: live,
+    hasTestTopics: config.hasTestTopics,
     authenticate(authorization) {
       readLease?.assertFresh()
       return shared.authentication.requesterOf(authorization)
@@ -138,7 +139,9 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     },
   })
   const requests = config.isDevelopment ? new RequestLog(world.nowMs) : undefined
-  const reads = openReads({ ...shared, ...(requests && { onRequester: requests.noteRequester }) })
+  const serving = { ...shared, ...(requests && { onRequester: requests.noteRequester }) }
+  const reads = openReads(serving)
+  const commands = openCommands({ ...serving, askRoom: writer.actors.rooms.ask })
   const { authentication, admission } = shared
   const served = { ...reads, authentication, admission, signalling }
   const own = publicRoutes(context, log, served, publicUrl)
@@ -146,7 +149,7 @@ function openFront({ name, logger, system, parent }: Joining, welcome: Welcome):
     serverApiForwarded(writer.desk, new Keyholders({ ...shared, ...shared.stores }), readLease),
     () => serverApiUrlOf(config, welcome.addresses),
   )
-  const routes = frontRoutes(own, following, welcome.routes, writer.desk)
+  const routes = frontRoutes(own, commands, following, welcome.routes, writer.desk)
   const mayReadFiles = () => shownLog.mayRead()
   const serverApi = serverApiServer(context, log, ofServerApi, { sharesPort: true, mayReadFiles })
   const http = publicServer(context, log, served, {

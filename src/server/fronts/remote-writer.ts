@@ -15,9 +15,9 @@ import type { ActorSystem } from '../../runtime/system.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 import type { InboxWrites } from '../../store/messages/inbox-writes.ts'
 import type { ServedRequest } from '../../transport/http-deps.ts'
-import { askRoom } from '../call-rooms.ts'
 import type { SpokenTo } from '../signalling.ts'
 import { REQUEST_DEADLINE_MS } from './front-routes.ts'
+import { sentCommand } from './sent-command.ts'
 
 export class RemoteWriter {
   readonly port = new WriterPort()
@@ -43,7 +43,14 @@ export class RemoteWriter {
     this.actors = {
       users: actor<PresenceMessage>('presence'),
       topics: actor<DevTopicMessage>('dev-topic'),
-      rooms: { of: rooms, ask: (...asked) => askRoom(rooms, ...asked) },
+      rooms: {
+        of: rooms,
+        ask: (callId, command, idempotent) =>
+          this.desk.ask(
+            reply => ({ kind: 'command', callId, command: sentCommand(command), idempotent, reply }),
+            REQUEST_DEADLINE_MS,
+          ),
+      },
     }
     this.desk = actor<FrontDeskMessage>('front-desk')(front)
     this.inboxWrites = writesAt(this.desk)

@@ -21,6 +21,8 @@ export type { LogKeys } from './key-settings.ts'
 
 export interface Config {
   readonly isDevelopment: boolean
+  /** Topics and queues of any name, to try things with: in development, and where a benchmark has them in production. */
+  readonly hasTestTopics: boolean
   /** Development for phones on the same network, too. */
   readonly isExposed: boolean
   /** The machine's address there, where it has one. */
@@ -141,6 +143,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
   const node = readNodeSettings(reader)
   const config: Config = {
     isDevelopment,
+    hasTestTopics: isDevelopment,
     isExposed: isDevelopment && isExposed && !isLoopback(http.host),
     ...(lanAddress === undefined ? {} : { lanAddress }),
     dataFolder,

@@ -64,7 +64,7 @@ export async function startApplication(
   await repair(context, application)
   startOutbox(context, system, log.database, application)
   await startWebhooks(context, system, stores)
-  startUpkeep(context, application, () => stores.history.applyDays(log.database))
+  startUpkeep(context, application)
   observeApplication(context, stores)
   observeMedia(context.metrics, () => media?.figures() ?? [])
   rooms.resume()
@@ -90,7 +90,7 @@ function openLive(
 ) {
   const { nowMs, monotonicMs } = world
   const { idsAs, language, lifetimes, retention, historyDays } = config.application
-  const { rateLimits, isDevelopment } = config
+  const { rateLimits, hasTestTopics } = config
   const liveConnections = new LiveConnections()
   const randomBytes = pooledRandomBytes
   const isConnected = (userId: UserId, deviceId: DeviceId) => liveConnections.isConnected(userId, deviceId)
@@ -112,13 +112,13 @@ function openLive(
   const { settings } = current
   const { secrets } = stores
   const media = settings && new Media({ ...shared, settings, current, secrets, index, logger })
+  const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
   const rooms = new CallRooms({
-    ...{ ...shared, index, presence: liveConnections },
+    ...{ ...shared, index, presence: liveConnections, requestRates },
     mediaRoom: media?.roomOf,
     gatewayFor: media?.gatewayFor,
   })
   const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
-  const requestRates = rateLimits && new RequestRates(rateLimits, monotonicMs)
   const admission = requestRates && new Admission(requestRates, authentication)
   const signalling = new Signalling({
     ...{ ...shared, admission },
@@ -130,7 +130,7 @@ function openLive(
     connections: liveConnections,
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => newcomers.run(connect),
-    isDevelopment,
+    hasTestTopics,
     version: VERSION,
     onFault,
   })

@@ -4,16 +4,9 @@ import { forEver } from '../process/for-ever.ts'
 import type { WritingProcess } from '../process/process.ts'
 import type { Application } from './writes.ts'
 
-export function startUpkeep(
-  context: WritingProcess,
-  { sweep, expire, lists }: Application,
-  applyHistoryDays: () => Promise<void>,
-): void {
+export function startUpkeep(context: WritingProcess, { sweep, expire, lists }: Application): void {
   context.world.every(SWEEP_MS, sweep)
-  forEver(context, EXPIRE_MS, async () => {
-    await applyHistoryDays()
-    await expireAll(expire)
-  })
+  forEver(context, EXPIRE_MS, () => expireAll(expire))
   // Until the server serves such a list, contacts see that the log has a different one.
   forEver(context, LATE_LISTS_MS, () => lists.repairPending())
 }

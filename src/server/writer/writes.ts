@@ -49,7 +49,7 @@ import { WaitingSignIns } from '../../store/accounts/waiting-sign-ins.ts'
 import type { OutboxStore } from '../../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { Stores } from '../application-stores.ts'
-import { openReads, type Reads, type Serving } from '../reads.ts'
+import { openCommands, openReads, type Reads, type Serving } from '../reads.ts'
 import type { ApplicationConfig } from '../settings/application-config.ts'
 import { loginCheckOf } from './login-check.ts'
 import { webhookPostsOf } from './webhooks.ts'
@@ -104,7 +104,7 @@ export interface Application extends Reads, Writes {}
 
 export function openApplication(serving: WriterServing): Application {
   const [reads, writes] = [openReads(serving), openWrites(serving)]
-  return { ...reads, ...writes, routes: [...reads.routes, ...writes.routes] }
+  return { ...reads, ...writes, routes: [...reads.routes, ...openCommands(serving), ...writes.routes] }
 }
 
 function openWrites(serving: WriterServing): Writes {
@@ -123,7 +123,11 @@ function openWrites(serving: WriterServing): Writes {
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
     lists: deps.lists,
-    expire: countMax => stores.expiries.sweep(stores.database, nowMs(), countMax),
+    async expire(countMax) {
+      // First, since the sweep ends what is kept.
+      await stores.inbox.keepLong(stores.database, nowMs())
+      return await stores.expiries.sweep(stores.database, nowMs(), countMax)
+    },
     sweep: () => serving.requestRates?.sweep(),
     close: senders.close,
   }

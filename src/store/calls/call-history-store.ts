@@ -1,107 +1,137 @@
 /**
- * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for `CALLSIGN_HISTORY_DAYS`. How many
- * missed ones they have not looked at is kept as a figure, since every badge asks for it. A row names people by their ids
- * alone, so a person who is erased leaves no name in the history of other users.
+ * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for `CALLSIGN_HISTORY_DAYS`. A call is
+ * written once for all its people, and beside it a short row for each for whom it is over. One that goes on is no row's: lists
+ * have it from the call itself. Rows name people by their ids alone, so a person who is erased leaves no name in the history
+ * of other users.
+ *
+ * All rows that a user has not looked at are behind their mark, so that nobody looks through a thousand for them.
  */
 
-import { decode, encode } from 'msgpackr'
-import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
-import type { UserId } from '../../domain/ids.ts'
-import { lastOf } from '../../last-of.ts'
-import { EXPIRY } from '../engine/expiries.ts'
-import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
-import { RowCache } from '../engine/row-cache.ts'
-import type { Change, Store, View } from '../engine/store.ts'
-import type { StoreDeps } from '../tables/deps.ts'
-import { CALL_HISTORY, FIGURES, type Figures, HISTORY_DAYS, type StoredHistoryRow } from './call-tables.ts'
+import {
+  type CallHistoryRow,
+  type CallMemory,
+  type HistoryEffect,
+  isMissedBy,
+  pastRowOf,
+} from '../../domain/calls/call-history.ts'
+import type { CallId, UserId } from '../../domain/ids.ts'
+import type { Expiries } from '../engine/expiries.ts'
+import { idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
+import type { Change, ReadStore, Row, View } from '../engine/store.ts'
+import { CALL_HISTORY, HISTORY_MARKS, REMEMBERED_CALLS } from './call-tables.ts'
+import { type Figures, HistoryFigures, NO_ROWS, rowsSinceMark } from './history-figures.ts'
+import {
+  type CallHistoryPlace,
+  isSeen,
+  memoryKey,
+  packCall,
+  packMemory,
+  peopleIn,
+  placeInKey,
+  placeKey,
+  readCall,
+  readMemory,
+  readPlace,
+  seenRow,
+} from './history-rows.ts'
 
-/** A place in the list. Its row may be gone. */
-export interface CallHistoryPlace {
-  /** When the call was created, milliseconds since 1970. */
-  readonly atMs: number
-  readonly id: bigint
-}
-
-/** A row in the place of another, which may be another call's. */
-interface Replacement {
-  readonly before: StoredHistoryRow | undefined
-  readonly after: CallHistoryRow | undefined
-}
-
-type CallHistoryStoreDeps = Pick<StoreDeps, 'database' | 'expiries'> & {
-  /** How long a row is kept; 0: none is written. */
-  readonly historyDays: number
+/** A part of a user's list. */
+interface HistoryRange {
+  readonly limit: number
+  /** Only what is older than this place. The call there may be gone. */
+  readonly after?: CallHistoryPlace | undefined
+  /** Entries of calls that go on for the user, in any order. */
+  readonly active?: readonly CallHistoryRow[]
 }
 
 export class CallHistoryStore {
-  readonly #deps: CallHistoryStoreDeps
-  readonly #figures: RowCache<Figures, Figures>
-  readonly #days: number
+  readonly #figures: HistoryFigures
+  readonly #keptMs: number
 
-  constructor(deps: CallHistoryStoreDeps) {
-    this.#deps = deps
-    this.#days = deps.historyDays
-    this.#figures = new RowCache(deps.database, FIGURES, figures => figures ?? NO_ROWS, FIGURES_KEPT_MAX)
-    deps.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
+  /** Rows are kept for so many days; 0: none is written. */
+  constructor(deps: {
+    readonly database: Pick<ReadStore, 'watch'>
+    readonly expiries: Expiries
+    readonly historyDays: number
+  }) {
+    this.#keptMs = deps.historyDays * DAY_MS
+    this.#figures = new HistoryFigures(deps.database)
+    deps.expiries.defineAged(REMEMBERED_CALLS, this.#keptMs, (change, place) => this.#expire(change, place))
   }
 
-  /** Calls of the days that are kept, newest first, at most `limit`; only those behind `after`, if it is given. */
+  /** Calls of the days that are kept, newest first. */
   list(
     view: View,
     userId: UserId,
-    { limit, after }: { readonly limit: number; readonly after?: CallHistoryPlace | undefined },
+    { limit, after, active = [] }: HistoryRange,
     nowMs: number,
   ): CallHistoryRow[] {
-    const start = after === undefined ? keyBehind(idsKey(userId)) : rowKey(userId, after)
-    const end = rowKey(userId, { atMs: nowMs - this.#keptMs, id: ID_MAX })
+    const last = after && placeKey(after)
+    const start = last === undefined ? keyBehind(idsKey(userId)) : memoryKey(userId, last)
+    const oldestAtMs = nowMs - this.#keptMs
+    const end = memoryKey(userId, placeKey({ atMs: oldestAtMs, id: ID_MAX }))
     // Read backwards, the start belongs to the range: it may be the row itself, and one more makes up for it.
     const rows = [...view.range(CALL_HISTORY, { start, end, reverse: true, limit: limit + 1 })]
-    const behind = rows.filter(({ value }) => value.callId !== after?.id)
-    return behind.slice(0, limit).map(({ value }) => listedRow(value))
+    const past = rows
+      .filter(({ key }) => last === undefined || Buffer.compare(placeInKey(key), last) !== 0)
+      .flatMap(row => pastOf(view, userId, row) ?? [])
+    if (this.#keptMs === 0 || active.length === 0) return past.slice(0, limit)
+    const goingOn = active.filter(
+      row => row.createdAtMs > oldestAtMs && (!after || isBefore(placeOf(row), after)),
+    )
+    return [...past, ...goingOn]
+      .sort((one, other) => (isBefore(placeOf(one), placeOf(other)) ? 1 : -1))
+      .slice(0, limit)
   }
 
-  /** The user's row of a call. */
-  ofCall(view: View, userId: UserId, callId: bigint): CallHistoryRow | undefined {
-    const row = this.#find(view, userId, callId)
-    return row && listedRow(row)
+  /** The user's entry of a call that is over for them. */
+  ofCall(view: View, userId: UserId, callId: CallId): CallHistoryRow | undefined {
+    const key = findKey(view, userId, callId)
+    return key && pastOf(view, userId, { key, value: view.get(CALL_HISTORY, key)! })
   }
 
   /** How many calls the user has missed and not looked at. */
   missedOf(view: View, userId: UserId): number {
-    return this.#figuresOf(view, userId).missed
+    return this.#figures.of(view, userId).missed
   }
 
   /**
-   * Writes a user's row of a call in place of an earlier one. The oldest goes where there is no room.
-   * A call that is missed once more counts as not looked at. Choice: a row that the user deleted while the call goes on
-   * comes back when something else becomes of it.
+   * A user's oldest row goes where there is no room. A call that is missed once more counts as not looked at. Choice: a row
+   * that the user deleted while the call goes on comes back when something else becomes of it.
    */
-  put(change: Change, userId: UserId, row: CallHistoryRow): void {
-    if (this.#days === 0) return
-    const key = rowKey(userId, placeOf(row))
-    const figures = this.#figuresOf(change, userId)
-    const known = figures.count === 0 ? undefined : change.get(CALL_HISTORY, key)
-    // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
-    const before = known ?? (figures.count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0])
-    this.#change(change, userId, { before, after: row }, figures)
+  put(change: Change, { call, memories, back }: HistoryEffect): void {
+    if (this.#keptMs === 0) return
+    const place = { atMs: call.createdAtMs, id: call.callId }
+    const key = placeKey(place)
+    for (const userId of back) this.#forget(change, userId, key)
+    if (memories.length === 0) return
+    for (const memory of memories)
+      this.#remember(change, memory, {
+        place,
+        key: memoryKey(memory.userId, key),
+        seen: !isMissedBy(call, memory),
+      })
+    change.put(REMEMBERED_CALLS, key, packCall(call))
   }
 
   /** The user has looked at their missed calls. */
   markSeen(change: Change, userId: UserId): void {
-    const missed = this.missedOf(change, userId)
-    for (const row of this.#unseen(change, userId, missed)) {
-      change.put(CALL_HISTORY, rowKey(userId, placeOf(row)), { ...row, seen: true })
-    }
-    if (missed === 0) return
-    change.put(FIGURES, idsKey(userId), { ...this.#figuresOf(change, userId), missed: 0 })
+    const rows = [...rowsSinceMark(change, userId)]
+    const newest = rows[0]?.key
+    if (newest === undefined) return
+    const figures = this.#figures.of(change, userId)
+    change.put(HISTORY_MARKS, idsKey(userId), placeInKey(newest))
+    if (figures.missed === 0) return
+    for (const { key, value } of rows) if (!isSeen(value)) change.put(CALL_HISTORY, key, seenRow(value))
+    this.#figures.keep(userId, { ...figures, missed: 0 })
     change.happened({ kind: 'badge-changed', userId })
   }
 
   /** False when the user has no row of this call. */
-  remove(change: Change, userId: UserId, callId: bigint): boolean {
-    const row = this.#find(change, userId, callId)
-    if (row !== undefined) this.#change(change, userId, { before: row, after: undefined })
-    return row !== undefined
+  remove(change: Change, userId: UserId, callId: CallId): boolean {
+    const key = findKey(change, userId, callId)
+    if (key !== undefined) this.#forget(change, userId, placeInKey(key))
+    return key !== undefined
   }
 
   /** Removes all rows of the user. */
@@ -111,189 +141,122 @@ export class CallHistoryStore {
     if (missed > 0) change.happened({ kind: 'badge-changed', userId })
   }
 
-  /** Removes the user's own rows; other people's rows keep the user's id. */
+  /** Removes the user's own rows; other people's calls keep the user's id. */
   eraseOf(change: Change, userId: UserId): void {
-    const figures = this.#figuresOf(change, userId)
-    for (const key of [...change.keys(CALL_HISTORY, rangeOf(idsKey(userId)))])
-      change.remove(CALL_HISTORY, key)
-    if (figures.count > 0) this.#end(change, idsKey(userId), figures.endsAtMs)
+    const prefix = idsKey(userId)
+    const keys = [...change.keys(CALL_HISTORY, rangeOf(prefix))]
+    if (keys.length === 0) return
+    for (const key of keys) change.remove(CALL_HISTORY, key)
+    for (const key of keys) forgetUnlessRemembered(change, placeInKey(key))
+    change.remove(HISTORY_MARKS, prefix)
+    this.#figures.keep(userId, NO_ROWS)
   }
 
-  /**
-   * Gives rows that an earlier setting kept for longer the ending of the present one, so that the next sweep ends those
-   * whose time has passed. Does nothing where the setting is the last one's. A crash before its end begins it anew.
-   */
-  async applyDays(database: Store): Promise<void> {
-    const lastDays = database.view(view => view.get(HISTORY_DAYS, DAYS_KEY))
-    if (lastDays === this.#days) return
-    if (lastDays !== undefined && lastDays > this.#days) {
-      let after: Uint8Array | undefined = FIRST_KEY
-      while (after !== undefined) {
-        const start: Uint8Array = after
-        after = await database.change(change => this.#endEarlier(change, start))
-      }
-    }
-    await database.change(change => change.put(HISTORY_DAYS, DAYS_KEY, this.#days))
-  }
-
-  /** Goes on with a bounded number of users from a key of the figures; returns the key to go on from. */
-  #endEarlier(change: Change, start: Uint8Array): Uint8Array | undefined {
-    const users = [...change.range(FIGURES, { start, limit: USERS_AT_ONCE })]
-    for (const { key, value } of users) {
-      const oldest = this.#oldest(change, userInKey(key), 1)[0]
-      const endsAtMs = oldest && this.#endOf(oldest)
-      if (endsAtMs === undefined || endsAtMs >= value.endsAtMs) continue
-      this.#deps.expiries.remove(change, EXPIRY.callHistory, value.endsAtMs, key)
-      this.#deps.expiries.add(change, EXPIRY.callHistory, endsAtMs, key)
-      change.put(FIGURES, key, { ...value, endsAtMs })
-    }
-    const last = users.at(-1)
-    return last === undefined || users.length < USERS_AT_ONCE ? undefined : keyBehind(last.key)
-  }
-
-  get #keptMs(): number {
-    return this.#days * DAY_MS
-  }
-
-  #endOf({ createdAtMs }: Pick<CallHistoryRow, 'createdAtMs'>): number {
-    return createdAtMs + this.#keptMs
-  }
-
-  /** Removes some of the expired rows; returns when it is to go on, or when the next one expires. */
-  #expire(change: Change, userId: UserId): number | undefined {
-    // An ending that failed before and is tried again; the rows that it was for are gone, and later ones have another.
-    if (this.#figuresOf(change, userId).endsAtMs > change.nowMs) return undefined
-    const [expired, left] = [[] as StoredHistoryRow[], this.#oldest(change, userId, EXPIRED_AT_ONCE + 1)]
-    while (left.length > 0 && this.#endOf(left[0]!) <= change.nowMs && expired.length < EXPIRED_AT_ONCE)
-      expired.push(left.shift()!)
-    for (const row of expired) this.#change(change, userId, { before: row, after: undefined })
-    if (left[0] === undefined) return undefined
-    const endsAtMs = Math.max(this.#endOf(left[0]), change.nowMs + 1)
-    change.put(FIGURES, idsKey(userId), { ...this.#figuresOf(change, userId), endsAtMs })
-    return endsAtMs
-  }
-
-  /** Puts `after` in place of `before`, which may be another call's row, and keeps the figures. */
-  #change(
+  #remember(
     change: Change,
-    userId: UserId,
-    replacement: Replacement,
-    figures = this.#figuresOf(change, userId),
+    memory: CallMemory,
+    { place, key, seen }: { place: CallHistoryPlace; key: Uint8Array; seen: boolean },
   ): void {
-    const { before, after } = replacement
-    if (before !== undefined && before.callId !== after?.callId) {
-      change.remove(CALL_HISTORY, rowKey(userId, placeOf(before)))
-    }
-    if (after !== undefined) change.put(CALL_HISTORY, rowKey(userId, placeOf(after)), storedRow(after))
-    this.#countChange(change, userId, replacement, figures)
-  }
-
-  #countChange(
-    change: Change,
-    userId: UserId,
-    { before, after }: Replacement,
-    { count, missed, endsAtMs }: Figures,
-  ): void {
-    const more = Number(after !== undefined) - Number(before !== undefined)
-    const moreMissed = countOfMissed(after) - countOfMissed(before)
-    const key = idsKey(userId)
-    if (count + more === 0) this.#end(change, key, endsAtMs)
-    else if (count === 0) this.#begin(change, key, this.#endOf(after!), moreMissed)
-    else if (more !== 0 || moreMissed !== 0) {
-      change.put(FIGURES, key, { count: count + more, missed: missed + moreMissed, endsAtMs })
-    }
+    const { userId } = memory
+    const figures = this.#figures.of(change, userId)
+    const { newest } = figures
+    const isNewest = newest === undefined || isBefore(newest, place)
+    const before = isNewest ? undefined : change.get(CALL_HISTORY, key)
+    const isMore = before === undefined && figures.rows >= ROWS_MAX
+    // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
+    const gone = isMore ? this.#takeOldest(change, userId) : before
+    change.put(CALL_HISTORY, key, packMemory(memory, seen))
+    // The mark says that all rows before it were looked at.
+    if (!seen && !isNewest) change.remove(HISTORY_MARKS, idsKey(userId))
+    const moreMissed = Number(!seen) - missedIn(gone)
+    this.#figures.keep(userId, {
+      rows: figures.rows + (gone === undefined ? 1 : 0),
+      missed: figures.missed + moreMissed,
+      newest: isNewest ? place : newest,
+    })
     if (moreMissed !== 0) change.happened({ kind: 'badge-changed', userId })
   }
 
-  /** One ending for each user, when the oldest row ends. */
-  #begin(change: Change, key: Uint8Array, endsAtMs: number, missed: number): void {
-    change.put(FIGURES, key, { count: 1, missed, endsAtMs })
-    this.#deps.expiries.add(change, EXPIRY.callHistory, endsAtMs, key)
+  #takeOldest(change: Change, userId: UserId): Uint8Array | undefined {
+    const [oldest] = [...change.range(CALL_HISTORY, { ...rangeOf(idsKey(userId)), limit: 1 })]
+    if (oldest === undefined) return undefined
+    removeRow(change, userId, oldest.key)
+    forgetUnlessRemembered(change, placeInKey(oldest.key))
+    return oldest.value
   }
 
-  #end(change: Change, key: Uint8Array, endsAtMs: number): void {
-    change.remove(FIGURES, key)
-    this.#deps.expiries.remove(change, EXPIRY.callHistory, endsAtMs, key)
+  /** Removes the user's row, if there is one, and the call with the last of its rows. */
+  #forget(change: Change, userId: UserId, place: Uint8Array): void {
+    if (this.#removeCounted(change, userId, place)) forgetUnlessRemembered(change, place)
   }
 
-  /** Looks through the user's keys: only who deletes a row does not know when its call was created. */
-  #find(view: View, userId: UserId, callId: bigint): StoredHistoryRow | undefined {
-    for (const key of view.keys(CALL_HISTORY, rangeOf(idsKey(userId)))) {
-      if (callInKey(key) === callId) return view.get(CALL_HISTORY, key)
-    }
-    return undefined
+  /** False where the user has no such row. */
+  #removeCounted(change: Change, userId: UserId, place: Uint8Array): boolean {
+    const key = memoryKey(userId, place)
+    const row = change.get(CALL_HISTORY, key)
+    if (row === undefined) return false
+    const figures = this.#figures.known(change, userId)
+    removeRow(change, userId, key)
+    if (figures !== undefined) this.#figures.keep(userId, without(figures, row))
+    if (!isSeen(row)) change.happened({ kind: 'badge-changed', userId })
+    return true
   }
 
-  #oldest(view: View, userId: UserId, limit: number): StoredHistoryRow[] {
-    return [...view.range(CALL_HISTORY, { ...rangeOf(idsKey(userId)), limit })].map(({ value }) => value)
-  }
-
-  /** The newest missed calls that were not looked at, so many as there are known to be. */
-  #unseen(view: View, userId: UserId, count: number): StoredHistoryRow[] {
-    const [start, end] = [keyBehind(idsKey(userId)), idsKey(userId)]
-    const unseen: StoredHistoryRow[] = []
-    for (const { value } of view.range(CALL_HISTORY, { start, end, reverse: true })) {
-      if (unseen.length === count) break
-      if (!value.seen) unseen.push(value)
-    }
-    return unseen
-  }
-
-  #figuresOf(view: View, userId: UserId): Figures {
-    return this.#figures.of(view, idsKey(userId))
+  /** The rows of all its people. */
+  #expire(change: Change, place: Uint8Array): void {
+    for (const userId of peopleIn(change.get(REMEMBERED_CALLS, place)!))
+      this.#removeCounted(change, userId, place)
+    change.remove(REMEMBERED_CALLS, place)
   }
 }
 
-const packPeople = lastOf((people: readonly UserId[]) => encode(people))
-
-/** In the order of its shape. */
-function storedRow(row: CallHistoryRow): StoredHistoryRow {
-  return {
-    callId: row.callId,
-    direction: row.direction,
-    status: row.status,
-    isVideo: row.isVideo,
-    isGroup: row.isGroup,
-    createdAtMs: row.createdAtMs,
-    startedAtMs: row.startedAtMs,
-    endedAtMs: row.endedAtMs,
-    talkedMs: row.talkedMs,
-    seen: row.seen,
-    people: packPeople(row.people),
-  }
+function pastOf(view: View, userId: UserId, { key, value }: Row<Uint8Array>): CallHistoryRow | undefined {
+  const place = placeInKey(key)
+  const call = view.get(REMEMBERED_CALLS, place)
+  const memory = readMemory(userId, value)
+  return call && memory && pastRowOf(readCall(place, call), memory, isSeen(value))
 }
 
-function listedRow(row: StoredHistoryRow): CallHistoryRow {
-  return { ...row, people: decode(row.people) }
-}
-
-function countOfMissed(row: Pick<CallHistoryRow, 'seen'> | undefined): number {
-  return row === undefined || row.seen ? 0 : 1
-}
-
-function placeOf({ createdAtMs, callId }: Pick<CallHistoryRow, 'createdAtMs' | 'callId'>): CallHistoryPlace {
+function placeOf({ createdAtMs, callId }: CallHistoryRow): CallHistoryPlace {
   return { atMs: createdAtMs, id: callId }
 }
 
-function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
-  return Buffer.concat([idsKey(userId), timeBytes(atMs), idsKey(id)])
+function isBefore(one: CallHistoryPlace, other: CallHistoryPlace): boolean {
+  return one.atMs < other.atMs || (one.atMs === other.atMs && one.id < other.id)
 }
 
-function callInKey(key: Uint8Array): bigint {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(CALL_AT)
+/** Looks through the user's keys: only who deletes a row does not know when its call was created. */
+function findKey(view: View, userId: UserId, callId: CallId): Uint8Array | undefined {
+  for (const key of view.keys(CALL_HISTORY, rangeOf(idsKey(userId)))) {
+    if (readPlace(placeInKey(key)).id === callId) return key
+  }
+  return undefined
 }
 
-const NO_ROWS: Figures = { count: 0, missed: 0, endsAtMs: 0 }
-/** In a key, behind user and time. */
-const CALL_AT = 14
+/** The user's row, and their mark where it is at this row. */
+function removeRow(change: Change, userId: UserId, key: Uint8Array): void {
+  const mark = change.get(HISTORY_MARKS, idsKey(userId))
+  if (mark !== undefined && Buffer.compare(mark, placeInKey(key)) === 0)
+    change.remove(HISTORY_MARKS, idsKey(userId))
+  change.remove(CALL_HISTORY, key)
+}
+
+/** A call goes with the last row of one of its people: what they delete is gone. */
+function forgetUnlessRemembered(change: Change, place: Uint8Array): void {
+  const call = change.get(REMEMBERED_CALLS, place)
+  const isRemembered = (userId: UserId) => change.has(CALL_HISTORY, memoryKey(userId, place))
+  if (call !== undefined && !peopleIn(call).some(isRemembered)) change.remove(REMEMBERED_CALLS, place)
+}
+
+function without({ rows, missed, newest }: Figures, row: Uint8Array): Figures {
+  return rows === 1 ? NO_ROWS : { rows: rows - 1, missed: missed - missedIn(row), newest }
+}
+
+function missedIn(row: Uint8Array | undefined): number {
+  return row === undefined || isSeen(row) ? 0 : 1
+}
+
 /** Contract 4.6. */
 const ROWS_MAX = 1_000
 const DAY_MS = 86_400_000
-const DAYS_KEY = 'days'
-const FIRST_KEY = new Uint8Array(8)
-/** Looked at in one change: a few milliseconds. */
-const USERS_AT_ONCE = 500
-/** Rows of one user. A sweep ends those of a thousand users in one change, and a shorter setting ends hundreds of each. */
-const EXPIRED_AT_ONCE = 10
 const ID_MAX = 2n ** 64n - 1n
-const FIGURES_KEPT_MAX = 8_192

@@ -1,23 +1,9 @@
 /** Tables of calls, live and ended, and of what their people remember of them. */
 
-import type { CallId } from '../../domain/ids.ts'
 import { OF_A_USER } from '../accounts/account-tables.ts'
-import { EXPIRY } from '../engine/expiries.ts'
 import { ID, TIME, untold } from '../engine/key-parts.ts'
-import { idsKey, timeBytes, userInKey } from '../engine/keys.ts'
-import {
-  bytes,
-  count,
-  type Form,
-  flag,
-  id,
-  maybe,
-  object,
-  oneOf,
-  type RowOf,
-  sealed,
-} from '../engine/row-form.ts'
-import { bytesTable, rowTable, textKeyTable } from '../engine/table.ts'
+import { bytes, type Form, oneOf, sealed, typed } from '../engine/row-form.ts'
+import { bytesTable, rowTable } from '../engine/table.ts'
 
 export const CALLS = bytesTable('calls', { call: ID }, sealed, {
   holds: 'a live call as it was written whole, sealed',
@@ -59,52 +45,45 @@ export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, 
   remedy: 'the operator’s list misses a call for a day; there is nothing to do',
 })
 
-/** As it is stored: its people's ids packed, once for all rows of a call. */
-export type StoredHistoryRow = RowOf<typeof HISTORY_ROW>
-const HISTORY_ROW = object({
-  callId: id<CallId>(),
-  direction: oneOf('outgoing', 'incoming'),
-  status: oneOf('active', 'ended', 'missed', 'declined', 'cancelled', 'failed'),
-  isVideo: flag,
-  isGroup: flag,
-  createdAtMs: count,
-  startedAtMs: maybe(count),
-  endedAtMs: maybe(count),
-  talkedMs: maybe(count),
-  seen: flag,
-  people: bytes(),
-})
+/** See `history-rows.ts`. */
+const MEMORY_BYTES = 13
+const REMEMBERED_BYTES_MIN = 7
 const BY_CALL = { user: ID, created: untold(TIME.bytes), call: untold(ID.bytes) }
 
-export const CALL_HISTORY = rowTable('call-history', BY_CALL, HISTORY_ROW, {
-  holds: 'what a user remembers of a call',
-  shapes: [HISTORY_ROW.shape()],
-  ownKey: (key, { createdAtMs, callId }) =>
-    Buffer.concat([key.subarray(0, ID.bytes), timeBytes(createdAtMs), idsKey(callId)]),
-  relations: [
-    { in: 'call-history-figures', under: key => idsKey(userInKey(key)), what: () => 'figures of its user' },
-    {
-      in: 'calls',
-      under: (_, { callId, status }) => (status === 'active' ? idsKey(callId) : undefined),
-      what: (_, { callId }) => `call ${callId}, which goes on by it`,
-    },
-  ],
+/** Time and call in a key of `call-history`. */
+function callOfMemory(key: Uint8Array): Uint8Array {
+  return key.subarray(ID.bytes)
+}
+
+export const CALL_HISTORY = bytesTable('call-history', BY_CALL, bytes(MEMORY_BYTES), {
+  holds: 'how a call was over for a user',
+  relations: [OF_A_USER, { in: 'call-history-calls', under: callOfMemory, what: () => 'the call' }],
   remedy: 'have the user delete the call, or all calls, from the history',
 })
 
-/** The counts of a user's rows, and when the oldest ends: the time of the one ending in `expiries` that counts. */
-export type Figures = RowOf<typeof FIGURES_ROW>
-const FIGURES_ROW = object({ count, missed: count, endsAtMs: count })
+export const REMEMBERED_CALLS = bytesTable(
+  'call-history-calls',
+  { created: TIME, call: ID },
+  typed<Uint8Array>({
+    fits: row => row instanceof Uint8Array && row.length % ID.bytes === REMEMBERED_BYTES_MIN,
+  }),
+  {
+    holds: 'what all people of a call remember of it',
+    *disagreements(key, row, rows) {
+      for (let at = REMEMBERED_BYTES_MIN; at < row.length; at += ID.bytes) {
+        const user = row.subarray(at, at + ID.bytes)
+        if (rows.has('call-history', Buffer.concat([user, key]))) return
+      }
+      yield 'nobody remembers the call'
+    },
+    remedy: 'it stays until CALLSIGN_HISTORY_DAYS are over; there is nothing to do',
+  },
+)
 
-export const FIGURES = rowTable('call-history-figures', { user: ID }, FIGURES_ROW, {
-  holds: 'how many calls the user remembers, and has missed, and when the oldest ends',
-  shapes: [FIGURES_ROW.shape()],
-  ending: { kind: EXPIRY.callHistory },
-  relations: [OF_A_USER],
-  remedy: 'the badge is wrong: have the user delete all calls from the history',
-})
-
-export const HISTORY_DAYS = textKeyTable('call-history-days', '`days`', count, {
-  holds: 'for how many days the rows of `call-history` were last kept',
-  remedy: 'calls may be remembered for longer than CALLSIGN_HISTORY_DAYS: restart the server',
+export const HISTORY_MARKS = bytesTable('call-history-marks', { user: ID }, bytes(TIME.bytes + ID.bytes), {
+  holds: 'up to which call the user has looked at what they missed: its time and id',
+  relations: [
+    { in: 'call-history', under: (key, call) => Buffer.concat([key, call]), what: () => 'that call' },
+  ],
+  remedy: 'the badge may be wrong: have the user delete all calls from the history',
 })

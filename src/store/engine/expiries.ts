@@ -115,7 +115,6 @@ export const EXPIRY = {
   rate: 8,
   erasure: 9,
   inbox: 10,
-  callHistory: 11,
   deferredTask: 13,
   smsTally: 14,
   knownSignIn: 15,

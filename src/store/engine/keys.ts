@@ -34,7 +34,11 @@ export function idsKey(...ids: readonly bigint[]): Uint8Array {
 
 /** The id at a position of a key made by `idsKey`. */
 export function idInKey(key: Uint8Array, at: number): bigint {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(8 * at)
+  const from = ID_BYTES * at
+  assert(from + ID_BYTES <= key.length, 'a key has the id that is asked for')
+  // A view of the key, in order to read from it, takes five times as long.
+  for (let byte = 0; byte < ID_BYTES; byte++) SCRATCH_BYTES[1]![byte] = key[from + byte]!
+  return SCRATCH.getBigUint64(0)
 }
 
 /** The user whom a row belongs to: the first id of its key. */
@@ -64,6 +68,9 @@ export function rangeOf(prefix: Uint8Array): { readonly start: Uint8Array; reado
 
 /** A key as a name in memory: a character for each byte. */
 export function nameOfKey(key: Uint8Array): string {
+  // Most keys are one id or two. Spelt out, their names take half the time or less.
+  if (key.length === ID_BYTES) return nameOfId(key)
+  if (key.length === 2 * ID_BYTES) return nameOfTwoIds(key)
   const bytes = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.length)
   return bytes.toString('latin1')
 }
@@ -73,6 +80,19 @@ export function textKey(text: string): Buffer {
   return Buffer.from(hash('sha256', text, 'binary'), 'latin1')
 }
 
+function nameOfId(key: Uint8Array): string {
+  return String.fromCharCode(key[0]!, key[1]!, key[2]!, key[3]!, key[4]!, key[5]!, key[6]!, key[7]!)
+}
+
+// biome-ignore format: two ids
+function nameOfTwoIds(key: Uint8Array): string {
+  return String.fromCharCode(
+    key[0]!, key[1]!, key[2]!, key[3]!, key[4]!, key[5]!, key[6]!, key[7]!,
+    key[8]!, key[9]!, key[10]!, key[11]!, key[12]!, key[13]!, key[14]!, key[15]!,
+  )
+}
+
+const ID_BYTES = 8
 const ID_MAX = 2n ** 64n - 1n
 const IDS_MAX = 4
 const SCRATCH = new DataView(new ArrayBuffer(8 * IDS_MAX))

@@ -28,8 +28,8 @@ interface Settling {
   readonly offsets: number[]
 }
 
-/** By user and device. */
-type Batch = Map<string, Settling>
+/** By device, each with its user: two users may have devices of one id. Names made of both cost half of an acknowledgement. */
+type Batch = Map<DeviceId, readonly Settling[]>
 
 export interface DeviceInboxDeps {
   readonly database: Pick<ReadStore, 'view'>
@@ -72,10 +72,9 @@ export class DeviceInbox {
 
   /** Whether a message that may still be there is about to go. */
   isSettling(userId: UserId, deviceId: DeviceId, offset: number): boolean {
-    if (this.#batch.size + this.#writing.size === 0) return false
-    const device = nameOf(userId, deviceId)
-    if (this.#batch.get(device)?.offsets.includes(offset)) return true
-    for (const batch of this.#writing) if (batch.get(device)?.offsets.includes(offset)) return true
+    if (settlingOf(this.#batch, userId, deviceId)?.offsets.includes(offset)) return true
+    for (const batch of this.#writing)
+      if (settlingOf(batch, userId, deviceId)?.offsets.includes(offset)) return true
     return false
   }
 
@@ -83,9 +82,8 @@ export class DeviceInbox {
   settleSoon(userId: UserId, deviceId: DeviceId, offsets: readonly number[]): void {
     if (offsets.length === 0) return
     if (this.#batch.size === 0) this.#deps.soon(() => this.settleCollected())
-    const device = nameOf(userId, deviceId)
-    const known = this.#batch.get(device)
-    if (known === undefined) this.#batch.set(device, { userId, deviceId, offsets: [...offsets] })
+    const known = settlingOf(this.#batch, userId, deviceId)
+    if (known === undefined) addTo(this.#batch, { userId, deviceId, offsets: [...offsets] })
     else for (const offset of offsets) known.offsets.push(offset)
     this.#collected += offsets.length
     if (this.#collected >= SETTLED_AT_ONCE_MAX) this.settleCollected()
@@ -117,7 +115,7 @@ export class DeviceInbox {
   /** Resolves when the whole change is durable; rejects with `STORE_UNAVAILABLE` when nothing of it is. */
   change(userId: UserId, deviceId: DeviceId, { settled, sent }: InboxChange): Promise<void> {
     const batch: Batch = new Map()
-    if (settled.length > 0) batch.set(nameOf(userId, deviceId), { userId, deviceId, offsets: [...settled] })
+    if (settled.length > 0) addTo(batch, { userId, deviceId, offsets: [...settled] })
     return this.#write(batch, sent.length > 0 ? { userId, deviceId, items: sent } : undefined)
   }
 
@@ -137,11 +135,20 @@ export class DeviceInbox {
   async #write(batch: Batch, sent?: SentItems): Promise<void> {
     this.#writing.add(batch)
     try {
-      await this.#deps.writes.settle([...batch.values()], sent)
+      await this.#deps.writes.settle([...batch.values()].flat(), sent)
     } finally {
       this.#writing.delete(batch)
     }
   }
+}
+
+function settlingOf(batch: Batch, userId: UserId, deviceId: DeviceId): Settling | undefined {
+  return batch.get(deviceId)?.find(each => each.userId === userId)
+}
+
+function addTo(batch: Batch, settling: Settling): void {
+  const { deviceId } = settling
+  batch.set(deviceId, [...(batch.get(deviceId) ?? []), settling])
 }
 
 function furthest(some: DeliveredMarks = {}, others: DeliveredMarks): DeliveredMarks {

@@ -5,16 +5,11 @@
 
 import { idsKey, rangeOf } from '../engine/keys.ts'
 import type { Store, View } from '../engine/store.ts'
+import type { BatchedWebhook } from './webhook-batches.ts'
 import type { WebhookEndpoint } from './webhook-endpoints.ts'
-import {
-  type Died,
-  eventKey,
-  type StoredWebhook,
-  seqIn,
-  type WebhookSettlement,
-  type Webhooks,
-} from './webhook-store.ts'
-import { WEBHOOK_DUE, WEBHOOK_EVENTS } from './webhook-tables.ts'
+import { eventKey, type StoredWebhook } from './webhook-events.ts'
+import type { Died, WebhookSettlement, Webhooks } from './webhook-store.ts'
+import { seqIn, WEBHOOK_DUE, WEBHOOK_EVENTS } from './webhook-tables.ts'
 
 /** An event with its actor. */
 export interface TakenWebhook {
@@ -49,11 +44,13 @@ export class WebhookQueue {
   take(nowMs: number, countMax: number): TakenWebhook[] {
     if (countMax <= 0) return []
     return this.#store.view(view => {
-      const due = this.#seqsDue(view, countMax).filter(({ dueMs }) => dueMs <= nowMs)
-      return due.flatMap(({ seq }) => {
-        const row = view.get(WEBHOOK_EVENTS, eventKey(this.#endpointId, seq))
-        if (row === undefined) return []
+      const due = this.#due(view, countMax).filter(({ dueMs }) => dueMs <= nowMs)
+      return due.slice(0, countMax).flatMap(({ seq, dueMs, batched }) => {
+        const row =
+          batched === undefined ? view.get(WEBHOOK_EVENTS, eventKey(this.#endpointId, seq)) : undefined
+        if (row === undefined && batched === undefined) return []
         this.#taken.add(seq)
+        if (row === undefined) return [{ seq, tries: 0, sinceMs: dueMs, webhook: batched!.webhook }]
         const { tries, sinceMs, sealed } = row
         return [{ seq, tries, sinceMs, webhook: this.#webhooks.sealed.open(sealed) }]
       })
@@ -62,7 +59,7 @@ export class WebhookQueue {
 
   /** When the next one that is not taken is due, milliseconds since 1970; undefined when none waits. */
   nextDueMs(): number | undefined {
-    return this.#store.view(view => this.#seqsDue(view, 1)[0]?.dueMs)
+    return this.#store.view(view => this.#due(view, 1)[0]?.dueMs)
   }
 
   /**
@@ -81,19 +78,36 @@ export class WebhookQueue {
       ]
     })
     for (const { seq } of settlements) this.#taken.delete(seq)
+    this.#store.view(view => this.#webhooks.batches.forget(view))
     return died
   }
 
   /** Removes some of the events of a deleted endpoint; resolves with whether nothing is left. */
-  purge(): Promise<boolean> {
-    return this.#store.change(change => this.#webhooks.purge(change, this.#endpointId))
+  async purge(): Promise<boolean> {
+    const isEmpty = await this.#store.change(change => this.#webhooks.purge(change, this.#endpointId))
+    this.#store.view(view => this.#webhooks.batches.forget(view))
+    return isEmpty
   }
 
-  #seqsDue(view: View, countMax: number): { readonly seq: number; readonly dueMs: number }[] {
+  /** Those that are tried next, by themselves or in a batch: at least so many, if there are as many. */
+  #due(view: View, countMax: number): readonly Due[] {
     const range = { ...rangeOf(idsKey(this.#endpointId)), limit: countMax + this.#taken.size }
-    return [...view.keys(WEBHOOK_DUE, range)]
-      .map(key => ({ seq: seqIn(key), dueMs: Buffer.from(key).readUIntBE(8, 6) }))
-      .filter(({ seq }) => !this.#taken.has(seq))
-      .slice(0, countMax)
+    const isTaken = (seq: number) => this.#taken.has(seq)
+    const alone: Due[] = [...view.keys(WEBHOOK_DUE, range)]
+      .map(key => ({ seq: seqIn(key), dueMs: Buffer.from(key).readUIntBE(8, 6), batched: undefined }))
+      .filter(({ seq }) => !isTaken(seq))
+    const batched = this.#webhooks.batches
+      .next(view, this.#endpointId, countMax, isTaken, subject =>
+        this.#webhooks.isHeldUp(view, this.#endpointId, subject),
+      )
+      .map(event => ({ seq: event.seq, dueMs: event.atMs, batched: event }))
+    return [...alone, ...batched].sort((a, b) => a.dueMs - b.dueMs || a.seq - b.seq)
   }
+}
+
+interface Due {
+  readonly seq: number
+  readonly dueMs: number
+  /** Undefined for one with a row by itself. */
+  readonly batched: BatchedWebhook | undefined
 }

@@ -1,47 +1,46 @@
 /**
- * Events that wait for the operator's services, one row for each endpoint that wants to hear of them, written in the change of
- * what they tell of. Where there is no endpoint, nothing is written.
+ * Events that wait for the operator's services, for each endpoint that wants to hear of them, written in the change of what they
+ * tell of. Where there is no endpoint, nothing is written.
+ *
+ * Those of a change and subject are a batch at first (`webhook-batches.ts`). Where one fails, each has a row by itself.
  *
  * Events of one user or call come in their order: only the first of them is due, and the next one follows when it has been taken
- * or has failed three times. So among those of one subject all that are due have failed so often, but for one.
+ * or has failed three times. So among those of one subject all that are due have failed so often, but for one. Those by themselves
+ * go before those in batches.
  */
 
-import type { UserId } from '../../domain/ids.ts'
-import {
-  type DeathReason,
-  subjectOf,
-  usersIn,
-  type WebhookEvent,
-} from '../../domain/operators/webhook-event.ts'
+import type { DeathReason, WebhookEvent } from '../../domain/operators/webhook-event.ts'
 import { WEBHOOKS_WAITING_MAX } from '../../limits.ts'
-import { USERS } from '../accounts/account-tables.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
-import { idInKey, idsKey, indexKey, keyBehind, rangeOf, timeBytes } from '../engine/keys.ts'
+import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
 import type { Change, ReadStore, View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { SealedValues } from '../tables/sealed-values.ts'
-import { WebhookEndpoints } from './webhook-endpoints.ts'
+import { type BatchedWebhook, WebhookBatches } from './webhook-batches.ts'
+import { type WebhookEndpoint, WebhookEndpoints } from './webhook-endpoints.ts'
+import {
+  bytesOf,
+  dueKey,
+  eventKey,
+  externalIdsOf,
+  placeKey,
+  type StoredWebhook,
+  subjectKey,
+} from './webhook-events.ts'
+import { WebhookNumbers } from './webhook-numbers.ts'
 import {
   type EndpointFigures,
   type EventRow,
   NO_EVENTS,
+  seqIn,
+  WEBHOOK_BATCHES,
   WEBHOOK_DEAD,
   WEBHOOK_DUE,
   WEBHOOK_EVENTS,
   WEBHOOK_FIGURES,
   WEBHOOK_SUBJECTS,
 } from './webhook-tables.ts'
-
-/** An event as it waits, or died. */
-export interface StoredWebhook {
-  /** The same for each endpoint and try, so that a receiver knows it again. */
-  readonly webhookId: string
-  readonly atMs: number
-  readonly event: WebhookEvent
-  /** External ids of the event's users who have one. */
-  readonly externalIds: readonly (readonly [UserId, string])[]
-}
 
 /** The outcome of a try. */
 export type WebhookSettlement =
@@ -66,15 +65,19 @@ interface Given extends Pick<StoreDeps, 'expiries' | 'secrets' | 'randomBytes'> 
 
 export class Webhooks {
   readonly endpoints: WebhookEndpoints
+  readonly batches: WebhookBatches
   readonly sealed: SealedValues<StoredWebhook>
   readonly #expiries: Expiries
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #figures: RowCache<EndpointFigures, EndpointFigures>
   readonly #bounds: WebhookBounds
+  readonly #numbers: WebhookNumbers
 
   constructor(deps: Given) {
     const { database, expiries, secrets, randomBytes, webhookBounds = WEBHOOK_BOUNDS } = deps
     this.endpoints = new WebhookEndpoints(deps)
+    this.batches = new WebhookBatches(deps)
+    this.#numbers = new WebhookNumbers(database)
     this.sealed = new SealedValues(secrets, randomBytes, 'webhook')
     this.#expiries = expiries
     this.#randomBytes = randomBytes
@@ -83,31 +86,57 @@ export class Webhooks {
     expiries.define(EXPIRY.deadWebhook, (change, key) => void this.#forget(change, key))
   }
 
-  /** Has every endpoint that wants to hear of it hear of it, once the change is durable. */
-  add(change: Change, event: WebhookEvent): void {
-    const wanting = this.endpoints
-      .all(change)
-      .filter(({ state, kinds }) => state === 'open' && (kinds?.includes(event.kind) ?? true))
-    if (wanting.length === 0) return
-    const webhookId = `evt_${Buffer.from(this.#randomBytes(16)).toString('base64url')}`
-    const externalIds = externalIdsOf(change, event)
-    const sealed = this.sealed.seal({ webhookId, atMs: change.nowMs, event, externalIds })
-    const subject = subjectKey(event)
-    for (const { endpointId } of wanting) this.#append(change, endpointId, subject, sealed)
+  /** Has every endpoint that wants to hear of them hear of these, once the change is durable. */
+  add(change: Change, ...events: readonly WebhookEvent[]): void {
+    if (events.length === 0) return
+    const open = this.endpoints.all(change).filter(({ state }) => state === 'open')
+    const wanted = events.filter(({ kind }) => open.some(endpoint => wants(endpoint, kind)))
+    if (wanted.length === 0) return
+    const news = wanted.map(event => ({
+      webhookId: `evt_${Buffer.from(this.#randomBytes(16)).toString('base64url')}`,
+      atMs: change.nowMs,
+      event,
+      externalIds: externalIdsOf(change, event),
+    }))
+    for (const endpoint of open) {
+      const own = news.filter(({ event }) => wants(endpoint, event.kind))
+      if (own.length > 0) this.#append(change, endpoint.endpointId, own)
+    }
+    this.#makeRoom(change)
   }
 
+  /** With those in batches. */
   figuresOf(view: View, endpointId: bigint): EndpointFigures {
-    return this.#figures.of(view, idsKey(endpointId))
+    const figures = this.#figuresOf(view, endpointId)
+    const batched = this.batches.waiting(view, endpointId)
+    const waitingBytes = figures.waitingBytes + batched.bytes
+    return { ...figures, waiting: figures.waiting + batched.events, waitingBytes }
+  }
+
+  /** Whether an event that waits by itself holds up those of its subject behind it. */
+  isHeldUp(view: View, endpointId: bigint, subject: Uint8Array): boolean {
+    const prefix = Buffer.concat([idsKey(endpointId), subject])
+    const range = { start: keyBehind(prefix), end: prefix, reverse: true, limit: 1 }
+    for (const key of view.keys(WEBHOOK_SUBJECTS, range)) {
+      const last = view.get(WEBHOOK_EVENTS, eventKey(endpointId, seqIn(key)))
+      return last !== undefined && last.tries < ORDERED_TRIES
+    }
+    return false
   }
 
   /** Carries out what came of tries; returns what died. */
   settle(change: Change, endpointId: bigint, settlements: readonly WebhookSettlement[]): Died[] {
     const died: Died[] = []
+    this.#putAlone(change, endpointId, this.batches.takeHeldUp(change, endpointId, LOOKED_AT_ONCE))
     for (const settlement of settlements) {
       const { seq } = settlement
       const key = eventKey(endpointId, seq)
+      if (settlement.kind === 'sent') this.batches.sent(change, endpointId, seq)
+      // A batch has no place for what failed.
+      else if (settlement.kind !== 'kept')
+        this.#putAlone(change, endpointId, this.batches.takeOut(change, endpointId, seq))
       const row = change.get(WEBHOOK_EVENTS, key)
-      // Gone after a write of unknown outcome, or crowded out while it was being sent.
+      // In a batch, gone after a write of unknown outcome, or crowded out while it was being sent.
       if (row === undefined) continue
       switch (settlement.kind) {
         case 'sent':
@@ -129,6 +158,9 @@ export class Webhooks {
 
   /** Kills events older than three days, oldest first: some with each call. */
   killExpired(change: Change, endpointId: bigint): Died[] {
+    const untilMs = change.nowMs - LIFETIME_MS
+    const batched = this.batches.takeOldest(change, endpointId, LOOKED_AT_ONCE, untilMs)
+    this.#putAlone(change, endpointId, batched)
     const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
     const expired = [...change.range(WEBHOOK_EVENTS, range)]
       .filter(({ value }) => value.sinceMs + LIFETIME_MS <= change.nowMs)
@@ -177,6 +209,7 @@ export class Webhooks {
   /** Removes some of the events of an endpoint that is deleted, in the end the endpoint too. True when nothing is left. */
   purge(change: Change, endpointId: bigint): boolean {
     if (!this.endpoints.isDeleted(change, endpointId)) return true
+    const batched = this.batches.takeOldest(change, endpointId, LOOKED_AT_ONCE, change.nowMs)
     const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
     const waiting = [...change.range(WEBHOOK_EVENTS, range)]
     for (const { key, value } of waiting) this.#unlink(change, endpointId, seqIn(key), value)
@@ -191,32 +224,49 @@ export class Webhooks {
       waitingBytes: -waitingBytes,
       dead: -dead.length,
     })
-    if (waiting.length + dead.length > 0) return false
+    if (batched.length + waiting.length + dead.length > 0) return false
     change.remove(WEBHOOK_FIGURES, idsKey(endpointId))
     this.endpoints.remove(change, endpointId)
     return true
   }
 
-  #append(change: Change, endpointId: bigint, subject: Uint8Array, sealed: Uint8Array): void {
-    const { nowMs } = change
-    const { nextSeq } = this.figuresOf(change, endpointId)
-    const isFirst = !this.#isOneAhead(change, endpointId, subject)
-    const row = { sealed, tries: 0, sinceMs: nowMs, ...(isFirst && { dueMs: nowMs }), subject }
-    this.#put(change, endpointId, nextSeq, row)
-    this.#count(change, endpointId, { nextSeq: 1, waiting: 1, waitingBytes: bytesOf(row) })
-    this.#makeRoom(change)
-    if (isFirst) change.happened({ kind: 'webhook-news', endpointId })
+  /** The events of one change that the endpoint wants to hear of. */
+  #append(change: Change, endpointId: bigint, webhooks: readonly StoredWebhook[]): void {
+    let [first, end] = [0, 0]
+    while (first < webhooks.length) {
+      const subject = subjectKey(webhooks[first]!.event)
+      while (end < webhooks.length && subject.equals(subjectKey(webhooks[end]!.event))) end++
+      const seq = this.#reserve(change, endpointId, end - first)
+      this.batches.put(change, endpointId, seq, { subject, webhooks: webhooks.slice(first, end) })
+      first = end
+    }
+    change.happened({ kind: 'webhook-news', endpointId })
   }
 
-  /** Whether an event of the subject waits that holds up those behind it. */
-  #isOneAhead(change: Change, endpointId: bigint, subject: Uint8Array): boolean {
-    const prefix = Buffer.concat([idsKey(endpointId), subject])
-    const range = { start: keyBehind(prefix), end: prefix, reverse: true, limit: 1 }
-    for (const key of change.keys(WEBHOOK_SUBJECTS, range)) {
-      const last = change.get(WEBHOOK_EVENTS, eventKey(endpointId, seqIn(key)))
-      return last !== undefined && last.tries < ORDERED_TRIES
+  /** What was in a batch. */
+  #putAlone(change: Change, endpointId: bigint, events: readonly BatchedWebhook[]): void {
+    for (const { seq, subject, atMs, webhook, sealed: batch } of events) {
+      const isFirst = !this.isHeldUp(change, endpointId, subject)
+      // One that can't be opened stays so.
+      const sealed = webhook === undefined ? batch : this.sealed.seal(webhook)
+      const row = { sealed, tries: 0, sinceMs: atMs, ...(isFirst && { dueMs: atMs }), subject }
+      this.#put(change, endpointId, seq, row)
+      this.#count(change, endpointId, { waiting: 1, waitingBytes: bytesOf(row) })
+      if (isFirst) change.happened({ kind: 'webhook-news', endpointId })
     }
-    return false
+  }
+
+  /** The first of so many numbers. Some are left out after a restart, or a change that failed. */
+  #reserve(change: Change, endpointId: bigint, count: number): number {
+    const { nextSeq } = this.#figuresOf(change, endpointId)
+    const first = this.#numbers.next(change, endpointId, nextSeq)
+    const next = first + count
+    if (next > nextSeq) this.#count(change, endpointId, { nextSeq: next - nextSeq + NUMBERS_AHEAD })
+    return first
+  }
+
+  #figuresOf(view: View, endpointId: bigint): EndpointFigures {
+    return this.#figures.of(view, idsKey(endpointId))
   }
 
   #put(change: Change, endpointId: bigint, seq: number, row: EventRow): void {
@@ -270,7 +320,8 @@ export class Webhooks {
     change.put(WEBHOOK_DEAD, key, { sealed, tries, diedAtMs: nowMs, reason, subject })
     this.#expiries.add(change, EXPIRY.deadWebhook, nowMs + DEAD_KEPT_MS, key)
     this.#count(change, endpointId, { waiting: -1, waitingBytes: -bytesOf(row), dead: 1 })
-    if (this.figuresOf(change, endpointId).dead > this.#bounds.deadMax) this.#forgetOldest(change, endpointId)
+    if (this.#figuresOf(change, endpointId).dead > this.#bounds.deadMax)
+      this.#forgetOldest(change, endpointId)
     return { endpointId, seq, reason }
   }
 
@@ -297,12 +348,22 @@ export class Webhooks {
         .map(({ endpointId }) => ({ endpointId, ...this.figuresOf(change, endpointId) }))
         .reduce((most, other) => (other.waitingBytes > most.waitingBytes ? other : most))
       const { endpointId } = fullest
+      this.#takeOldestApart(change, endpointId)
       const range = { ...rangeOf(idsKey(endpointId)), limit: 1 }
       for (const { key, value } of [...change.range(WEBHOOK_EVENTS, range)]) {
         this.#kill(change, endpointId, { seq: seqIn(key), row: value, reason: 'crowded' })
         change.happened({ kind: 'webhooks-crowded', endpointId })
       }
     }
+  }
+
+  /** The endpoint's oldest event waits by itself. */
+  #takeOldestApart(change: Change, endpointId: bigint): void {
+    const range = { ...rangeOf(idsKey(endpointId)), limit: 1 }
+    const [alone] = [...change.keys(WEBHOOK_EVENTS, range)]
+    const [batch] = [...change.keys(WEBHOOK_BATCHES, range)]
+    if (batch === undefined || (alone !== undefined && seqIn(alone) < seqIn(batch))) return
+    this.#putAlone(change, endpointId, this.batches.takeOldest(change, endpointId, 1, change.nowMs))
   }
 
   /** Whether more waits than may, with one more event of so many bytes if there are any. */
@@ -317,7 +378,7 @@ export class Webhooks {
   }
 
   #count(change: Change, endpointId: bigint, by: Partial<EndpointFigures>): void {
-    const before = this.figuresOf(change, endpointId)
+    const before = this.#figuresOf(change, endpointId)
     const sum = (name: keyof EndpointFigures) => Math.max(0, before[name] + (by[name] ?? 0))
     change.put(WEBHOOK_FIGURES, idsKey(endpointId), {
       nextSeq: sum('nextSeq'),
@@ -344,41 +405,10 @@ export interface DeadWebhook {
   readonly webhook: StoredWebhook | undefined
 }
 
-function externalIdsOf(view: View, event: WebhookEvent): StoredWebhook['externalIds'] {
-  return [...usersIn(event)].flatMap(userId => {
-    const externalId = view.get(USERS, idsKey(userId))?.externalId
-    return externalId === undefined ? [] : [[userId, externalId] as const]
-  })
+function wants({ kinds }: WebhookEndpoint, kind: WebhookEvent['kind']): boolean {
+  return kinds?.includes(kind) ?? true
 }
 
-function subjectKey(event: WebhookEvent): Uint8Array {
-  const { kind, id } = subjectOf(event)
-  return Buffer.concat([SUBJECT_BYTES[kind], idsKey(id)])
-}
-
-export function eventKey(endpointId: bigint, seq: number): Uint8Array {
-  return Buffer.concat([idsKey(endpointId), indexKey(seq)])
-}
-
-function placeKey(endpointId: bigint, subject: Uint8Array, seq: number): Uint8Array {
-  return Buffer.concat([idsKey(endpointId), subject, indexKey(seq)])
-}
-
-function dueKey(endpointId: bigint, dueMs: number, seq: number): Uint8Array {
-  return Buffer.concat([idsKey(endpointId), timeBytes(dueMs), indexKey(seq)])
-}
-
-/** With which every key of events ends. */
-export function seqIn(key: Uint8Array): number {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(key.length - 6, 6)
-}
-
-/** As much as it takes of the store, about. */
-function bytesOf({ sealed }: Pick<EventRow, 'sealed'>): number {
-  return sealed.length + KEYS_BYTES
-}
-
-const SUBJECT_BYTES = { user: Uint8Array.of(1), call: Uint8Array.of(2) }
 /** After so many failures, later events of its subject pass an event. */
 const ORDERED_TRIES = 3
 /** How long an event is tried. */
@@ -389,8 +419,8 @@ export const WEBHOOK_BOUNDS: WebhookBounds = {
   waitingBytesMax: 2 ** 30,
   deadMax: 100_000,
 }
-/** The row's other members, and the keys of its three rows. */
-const KEYS_BYTES = 128
+/** The store is told of numbers in steps. */
+const NUMBERS_AHEAD = 64
 /** Rows that an operator's request has wait again. */
 const RETRIED_AT_ONCE = 1_000
 /** Rows of one change. */

@@ -45,8 +45,9 @@ export const WEBHOOK_ENDPOINTS = rowTable('webhook-endpoints', { endpoint: ID },
 
 export type EndpointFigures = RowOf<typeof FIGURES>
 const FIGURES = object({
-  /** The next event's; the first has 1. */
+  /** No event has this number or a greater one; the first has 1. */
   nextSeq: count,
+  /** Without those in batches. */
   waiting: count,
   waitingBytes: count,
   dead: count,
@@ -56,10 +57,39 @@ const FIGURES = object({
 export const NO_EVENTS: EndpointFigures = { nextSeq: 1, waiting: 0, waitingBytes: 0, dead: 0 }
 
 export const WEBHOOK_FIGURES = rowTable('webhook-figures', { endpoint: ID }, FIGURES, {
-  holds: 'the next number of an endpoint’s events, how many wait, and how many are dead',
+  holds: 'the numbers that an endpoint’s events may have, how many wait by themselves, and how many are dead',
   shapes: [FIGURES.shape()],
   relations: [{ in: 'webhook-endpoints', under: key => key, what: () => 'its endpoint' }],
   remedy: 'the bounds of waiting events are wrong: delete the endpoint and make it anew',
+})
+
+const SUBJECT_BYTES = KIND.bytes + ID.bytes
+const OF_ENDPOINT = { endpoint: ID, seq: NUMBER }
+
+/** With which every key of events ends. */
+export function seqIn(key: Uint8Array): number {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(
+    key.length - NUMBER.bytes,
+    NUMBER.bytes,
+  )
+}
+
+export type BatchRow = RowOf<typeof BATCH>
+const BATCH = object({
+  sealed,
+  /** When they happened. */
+  atMs: count,
+  /** As in `EventRow`. */
+  subject: bytes(SUBJECT_BYTES),
+  count,
+})
+
+export const WEBHOOK_BATCHES = rowTable('webhook-batches', OF_ENDPOINT, BATCH, {
+  holds:
+    'events of one change and subject that wait for an endpoint and have not failed, sealed; the key has the number of the first',
+  shapes: [BATCH.shape()],
+  relations: [COUNTED],
+  remedy: 'the events are not sent; the others are',
 })
 
 export type EventRow = RowOf<typeof EVENT>
@@ -72,13 +102,12 @@ const EVENT = object({
   /** When it is tried next; missing while an earlier event of its subject goes first. */
   dueMs: optional(count),
   /** As the key of `webhook-subjects` begins behind the endpoint. */
-  subject: bytes(KIND.bytes + ID.bytes),
+  subject: bytes(SUBJECT_BYTES),
 })
-const OF_ENDPOINT = { endpoint: ID, seq: NUMBER }
 const OF_EVENT = { in: 'webhook-events', what: () => 'the event' }
 
 export const WEBHOOK_EVENTS = rowTable('webhook-events', OF_ENDPOINT, EVENT, {
-  holds: 'an event that waits for an endpoint, sealed',
+  holds: 'an event that waits for an endpoint by itself, sealed: it, or one of its batch, has failed',
   shapes: [EVENT.shape(), EVENT.shape('dueMs')],
   relations: [
     COUNTED,
@@ -132,7 +161,7 @@ const DEAD = object({
   tries: count,
   diedAtMs: count,
   reason: typed<DeathReason>(oneOf('expired', 'crowded', 'too-large', 'unreadable')),
-  subject: bytes(KIND.bytes + ID.bytes),
+  subject: bytes(SUBJECT_BYTES),
 })
 
 export const WEBHOOK_DEAD = rowTable('webhook-dead', OF_ENDPOINT, DEAD, {

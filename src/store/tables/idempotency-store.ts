@@ -1,6 +1,5 @@
 /** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by scope and key. */
 
-import { createHash } from 'node:crypto'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
@@ -16,40 +15,48 @@ export interface IdempotentRequest {
   readonly scope: string
   /** The `Idempotency-Key`. */
   readonly key: string
-  /** The same when the request comes again: the values in its path, and its body. */
-  readonly body: Uint8Array
+  /** SHA-256 of what is the same when the request comes again: the values in its path, and its body. */
+  readonly hash: Uint8Array
 }
 
-export class IdempotencyStore {
-  readonly #expiries: Expiries
-  readonly #replies: Sealed
+/** As every process reads them. */
+export class KeptReplies {
+  protected readonly replies: Sealed
 
-  constructor(
-    expiries: Expiries,
-    secrets: Pick<Secrets, 'seal'>,
-    randomBytes: (length: number) => Uint8Array,
-  ) {
-    this.#expiries = expiries
-    this.#replies = new Sealed(secrets, randomBytes, 'idempotency')
-    expiries.define(EXPIRY.idempotency, (change, key) => void change.remove(IDEMPOTENCY, key))
+  constructor(secrets: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array) {
+    this.replies = new Sealed(secrets, randomBytes, 'idempotency')
   }
 
   /** The reply that this request got before. Throws `IDEMPOTENCY_KEY_REUSED` when its key came with another request. */
   find(view: View, request: IdempotentRequest): string | undefined {
     const row = view.get(IDEMPOTENCY, rowKey(request))
     if (row === undefined) return undefined
-    if (!Buffer.from(row.bodyHash).equals(hashOf(request))) {
+    if (!Buffer.from(row.bodyHash).equals(request.hash)) {
       throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another request before')
     }
-    const plain = this.#replies.open(row.sealedReply)
+    const plain = this.replies.open(row.sealedReply)
     return plain === undefined ? undefined : Buffer.from(plain).toString('utf8')
+  }
+}
+
+export class IdempotencyStore extends KeptReplies {
+  readonly #expiries: Expiries
+
+  constructor(
+    expiries: Expiries,
+    secrets: Pick<Secrets, 'seal'>,
+    randomBytes: (length: number) => Uint8Array,
+  ) {
+    super(secrets, randomBytes)
+    this.#expiries = expiries
+    expiries.define(EXPIRY.idempotency, (change, key) => void change.remove(IDEMPOTENCY, key))
   }
 
   /** Keeps the reply for a day. */
   keep(change: Change, request: IdempotentRequest, reply: string): void {
-    const sealedReply = this.#replies.seal(Buffer.from(reply))
+    const sealedReply = this.replies.seal(Buffer.from(reply))
     const key = rowKey(request)
-    change.put(IDEMPOTENCY, key, { bodyHash: hashOf(request), sealedReply })
+    change.put(IDEMPOTENCY, key, { bodyHash: Buffer.from(request.hash), sealedReply })
     this.#expiries.add(change, EXPIRY.idempotency, change.nowMs + KEPT_MS, key)
   }
 }
@@ -58,11 +65,7 @@ function rowKey({ scope, key }: IdempotentRequest): Uint8Array {
   return textKey(`${scope}\n${key}`)
 }
 
-function hashOf({ body }: IdempotentRequest): Uint8Array {
-  return createHash('sha256').update(body).digest()
-}
-
-/** `bodyHash`: `hashOf` the request. */
+/** `bodyHash`: `hash` of the request. */
 const KEPT_REPLY = object({ bodyHash: bytes(32), sealedReply: sealed })
 
 export const IDEMPOTENCY = rowTable('idempotency', { request: HASH }, KEPT_REPLY, {

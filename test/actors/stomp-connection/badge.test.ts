@@ -31,7 +31,7 @@ function said(frames: readonly ClientFrame[]): (string | number)[] {
   return frames.map(frame => {
     if (frame.command !== 'MESSAGE') return frame.command
     const type = headerOf(frame, 'type')
-    return type === 'badge' ? JSON.parse(String(frame.body)).badge.missedCalls : type!
+    return type === 'badge' ? JSON.parse(String(frame.body)).missedCalls : type!
   })
 }
 
@@ -105,7 +105,7 @@ t.test('a missed call carries the badge, which is sent by itself only where call
   await actors.tell(person, MISSED)
   await actors.setBadge(person, 1)
   const [frame, ...more] = peer.take()
-  t.match(JSON.parse(String(frame?.body)), { kind: 'call_missed', badge: { total: 1, missedCalls: 1 } })
+  t.match(JSON.parse(String(frame?.body)), { type: 'call_missed', badge: { total: 1, missedCalls: 1 } })
   t.same(said(more), [])
   t.same(said(elsewhere.take()), [1])
 })
@@ -114,7 +114,7 @@ t.test('a badge that overtakes the news of the message that carries it is sent o
   const { actors, person, peer } = await begin(t, { account: 'auto', calls: 'auto' })
   // The connection's mailbox has it before presence passes the news on.
   actors.database.subscribe('inbox-news', () => {
-    for (const { ref } of actors.connections.of(String(person.userId))) ref.tell({ kind: 'badge' })
+    for (const { ref } of actors.connections.of(person.userId)) ref.tell({ kind: 'badge' })
   })
   actors.countMissed(1)
   await actors.tell(person, MISSED)
@@ -130,7 +130,7 @@ t.test('a missed call that is delivered later carries the badge of then', async 
   const peer = await actors.connect(person)
   subscribe(peer, 'calls')
   await actors.settle()
-  t.match(JSON.parse(String(peer.take()[0]?.body)), { kind: 'call_missed', badge: { total: 0 } })
+  t.match(JSON.parse(String(peer.take()[0]?.body)), { type: 'call_missed', badge: { total: 0 } })
 })
 
 t.test('acknowledging a badge covers what came before it in the mode client, else nothing', async t => {

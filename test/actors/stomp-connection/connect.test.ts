@@ -522,7 +522,7 @@ t.test('a session that fails ends its connection and no other', async t => {
   t.same([headerOf(peer.take()[0], 'code'), peer.closeCode], ['500', 1011])
   t.notOk(other.isClosed)
   t.match(actors.failures, [/planted/])
-  t.equal(actors.connections.of(String(person.userId)).length, 0)
+  t.equal(actors.connections.of(person.userId).length, 0)
 })
 
 function subscribe(peer: MemoryClient, destination: string): void {

@@ -75,7 +75,7 @@ t.test('it gets a badge once it may know it', async t => {
   t.same(peer.take(), [])
   restricted.restriction = undefined
   await actors.setBadge(person, 3)
-  t.equal(JSON.parse(String(peer.take()[0]?.body)).badge.missedCalls, 3)
+  t.equal(JSON.parse(String(peer.take()[0]?.body)).missedCalls, 3)
 })
 
 t.test('the restriction of the moment counts, not the one of CONNECT', async t => {

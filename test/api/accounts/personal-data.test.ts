@@ -1,43 +1,26 @@
 /** All that is held of a person: what no list shows is in it too, and a document of any length costs a few portions. */
 
-import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
 import { personalData } from '../../../src/api/accounts/personal-data.ts'
-import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { sessionIdOf } from '../../../src/store/accounts/session-store.ts'
-import { CALL_HISTORY } from '../../../src/store/calls/call-tables.ts'
-import { idsKey, timeBytes } from '../../../src/store/engine/keys.ts'
+import { CallIndex } from '../../../src/store/calls/call-index.ts'
 import type { View } from '../../../src/store/engine/store.ts'
 import { newDevice, newUser, type TestWorld } from '../../support/application.ts'
+import { plantHistory } from '../../support/history-effect.ts'
 import { openTestApi } from '../../support/test-api.ts'
 
 const CALLS = 10_000
 
 /** Puts ten thousand calls into the person's history, which the server itself keeps the last thousand of. */
 function putCalls({ database, nowMs }: TestWorld, userId: UserId): Promise<void> {
-  const people = encode([userId])
   return database.change(change => {
     for (let at = 0; at < CALLS; at++) {
       const callId = BigInt(4_294_967_296 + at) as CallId
-      const createdAtMs = nowMs() - at * 1_000
-      const key = Buffer.concat([idsKey(userId), timeBytes(createdAtMs), idsKey(callId)])
-      const row = { ...ROW, callId, createdAtMs, startedAtMs: createdAtMs, endedAtMs: createdAtMs }
-      change.put(CALL_HISTORY, key, { ...row, people })
+      plantHistory(change, userId, { callId, createdAtMs: nowMs() - at * 1_000, status: 'ended' })
     }
   })
-}
-
-const ROW: Omit<CallHistoryRow, 'callId' | 'people' | 'createdAtMs'> = {
-  direction: 'outgoing',
-  status: 'ended',
-  isVideo: false,
-  isGroup: false,
-  startedAtMs: 0,
-  endedAtMs: 0,
-  talkedMs: 1_000,
-  seen: true,
 }
 
 async function open(t: Test) {
@@ -50,11 +33,11 @@ async function open(t: Test) {
     idsAs: 'string',
     assertAllowed: () => {},
   } as const
-  return { api, world, ann, request }
+  return { api, world, ann, request, deps: { ...world, callIndex: new CallIndex() } }
 }
 
 t.test('ten thousand calls are read as their reader takes them', async t => {
-  const { world, ann, request } = await open(t)
+  const { world, ann, request, deps } = await open(t)
   await putCalls(world, ann.userId)
   let views = 0
   const database = Object.assign(Object.create(world.database), {
@@ -63,7 +46,7 @@ t.test('ten thousand calls are read as their reader takes them', async t => {
       return world.database.view(read)
     },
   })
-  const parts = personalData({ ...world, database }, request)
+  const parts = personalData({ ...deps, database }, request)
   t.equal(views, 0, 'nothing is read for one who takes nothing')
   const texts: string[] = []
   let [viewsBefore, mostViews, mostBytes] = [0, 0, 0]
@@ -82,10 +65,10 @@ t.test('ten thousand calls are read as their reader takes them', async t => {
 })
 
 t.test('a reader who goes away has nothing more read', async t => {
-  const { world, ann, request } = await open(t)
+  const { world, ann, request, deps } = await open(t)
   await putCalls(world, ann.userId)
   let portions = 0
-  const parts = personalData(world, { ...request, assertAllowed: () => void portions++ })
+  const parts = personalData(deps, { ...request, assertAllowed: () => void portions++ })
   for (let at = 0; at < 10; at++) await parts.next()
   const before = portions
   await parts.return(undefined)
@@ -94,13 +77,13 @@ t.test('a reader who goes away has nothing more read', async t => {
 })
 
 t.test('an asker who may have no more is refused midway', async t => {
-  const { world, ann, request } = await open(t)
+  const { world, ann, request, deps } = await open(t)
   await putCalls(world, ann.userId)
   let isAllowed = true
   const assertAllowed = () => {
     if (!isAllowed) throw new SignalError('SESSION_REVOKED', 'the session was ended: sign in again')
   }
-  const parts = personalData(world, { ...request, assertAllowed })
+  const parts = personalData(deps, { ...request, assertAllowed })
   await parts.next()
   isAllowed = false
   await t.rejects(parts.next(), { code: 'SESSION_REVOKED' })
@@ -125,7 +108,7 @@ t.test('the session that asks may be ended by its owner', async t => {
 })
 
 t.test('what no list shows is in it, and no secret', async t => {
-  const { world, ann, request } = await open(t)
+  const { world, ann, request, deps } = await open(t)
   const { deviceId } = await newDevice(world, ann.userId)
   const { accounts, devices, database } = world
   await database.change(change => {
@@ -157,7 +140,7 @@ t.test('what no list shows is in it, and no secret', async t => {
   const gone = await newDevice(world, ann.userId)
   await database.change(change => void devices.remove(change, ann.userId, gone.deviceId))
   const texts: Buffer[] = []
-  for await (const part of personalData(world, request)) texts.push(Buffer.from(part))
+  for await (const part of personalData(deps, request)) texts.push(Buffer.from(part))
   const text = Buffer.concat(texts).toString()
   t.match(JSON.parse(text), {
     account: {
@@ -187,7 +170,7 @@ t.test('what no list shows is in it, and no secret', async t => {
 })
 
 t.test('identities at providers and passkeys', async t => {
-  const { world, ann, request } = await open(t)
+  const { world, ann, request, deps } = await open(t)
   const { accounts: own, database } = world
   const times = { addedAtMs: 1, lastUsedAtMs: 2 }
   const held = database.view(view => own.methodsOf(view, ann.userId))
@@ -204,7 +187,7 @@ t.test('identities at providers and passkeys', async t => {
     methodsOf: () => [...held, social, passkey],
   })
   const texts: Buffer[] = []
-  for await (const part of personalData({ ...world, accounts }, request)) texts.push(Buffer.from(part))
+  for await (const part of personalData({ ...deps, accounts }, request)) texts.push(Buffer.from(part))
   const exported = JSON.parse(Buffer.concat(texts).toString())
   t.same(exported.identities, [
     { methodId: '1', provider: 'google', issuer: 'https://accounts.example', subject: '1234' },

@@ -3,10 +3,10 @@
 import t, { type Test } from 'tap'
 import { userView } from '../../../src/api/accounts/user-view.ts'
 import type { LoginMethod } from '../../../src/domain/accounts/account.ts'
-import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import { type CallId, type DeviceId, type MethodId, newId } from '../../../src/domain/ids.ts'
 import { formatJson } from '../../../src/schema/json.ts'
 import { newDevice, newDeviceList, newSession, newUser, type TestUser } from '../../support/application.ts'
+import { historyEffect } from '../../support/history-effect.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
@@ -56,20 +56,12 @@ async function addMethod({ world, stores }: TestApi, { userId }: Person): Promis
 }
 
 async function missCall({ world, stores }: TestApi, { userId }: Person): Promise<void> {
-  const row: CallHistoryRow = {
+  const missed = {
     callId: newId(world.randomBytes) as CallId,
-    direction: 'incoming',
-    status: 'missed',
-    isVideo: false,
-    isGroup: false,
-    people: [],
     createdAtMs: world.nowMs(),
-    startedAtMs: undefined,
-    endedAtMs: world.nowMs(),
-    talkedMs: undefined,
-    seen: false,
-  }
-  await world.database.change(change => stores.history.put(change, userId, row))
+    status: 'missed',
+  } as const
+  await world.database.change(change => stores.history.put(change, historyEffect(userId, missed)))
 }
 
 async function ask({ send }: TestApi, sender: Person, receiver: Person): Promise<void> {

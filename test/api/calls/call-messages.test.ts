@@ -4,9 +4,9 @@
  */
 
 import t, { type Test } from 'tap'
-import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import type { CallId } from '../../../src/domain/ids.ts'
 import { befriend, callTo, newPhone, type Phone } from '../../support/call-provocations.ts'
+import { historyEffect } from '../../support/history-effect.ts'
 import { openTestApi, type TestApi } from '../../support/test-api.ts'
 
 const CALLEES = 10
@@ -60,22 +60,16 @@ function start({ ann, callees, post }: Town): Promise<string> {
 async function fillHistories({ stores, world, callees }: Town): Promise<void> {
   const { history } = stores
   const nowMs = world.nowMs()
-  const row = (at: number): CallHistoryRow => ({
-    callId: BigInt(at + 1) as CallId,
-    direction: 'incoming',
-    status: at === 0 ? 'missed' : 'ended',
-    isVideo: false,
-    isGroup: false,
-    people: [],
-    createdAtMs: nowMs - 10_000 + at,
-    startedAtMs: undefined,
-    endedAtMs: nowMs,
-    talkedMs: undefined,
-    seen: at > 0,
-  })
+  const row = (at: number) =>
+    ({
+      callId: BigInt(at + 1) as CallId,
+      createdAtMs: nowMs - 10_000 + at,
+      status: at === 0 ? 'missed' : 'ended',
+      endedAtMs: nowMs,
+    }) as const
   await world.database.change(change => {
     for (const { userId } of callees) {
-      for (let at = 0; at < 1_000; at++) history.put(change, userId, row(at))
+      for (let at = 0; at < 1_000; at++) history.put(change, historyEffect(userId, row(at)))
     }
   })
 }

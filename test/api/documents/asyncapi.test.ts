@@ -67,7 +67,7 @@ t.test('every message to devices is in one place of the document', async t => {
 })
 
 t.test('every destination is one that a session knows, and means what the document says', async t => {
-  const reader = { userId: '7', isDevelopment: false }
+  const reader = { userId: '7', hasTestTopics: false }
   const stomp = Object.entries(channels).filter(([id]) => id !== 'webhooks')
   const kinds = stomp.map(([id, { address, parameters }]) => {
     t.equal(address.includes('{callId}'), parameters !== undefined, id)

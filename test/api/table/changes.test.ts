@@ -27,7 +27,6 @@ import { SignalError } from '../../../src/errors.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
 import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { WEBHOOK_KINDS } from '../../../src/schema/webhook.ts'
-import { HISTORY_DAYS } from '../../../src/store/calls/call-tables.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { WebhookQueue } from '../../../src/store/operators/webhook-queue.ts'
@@ -564,9 +563,6 @@ t.test('requests that are refused after a change, and work finished at a start',
   const gone = { name: 'fcmToken', token: fcmToken, verdict: 'gone', atMs: world.nowMs() + 1 } as const
   await world.database.change(change => stores.devices.judgeToken(change, owner, gone))
   await world.database.change(change => stores.inbox.renewEpochs(change))
-  // As a start does after one with a longer CALLSIGN_HISTORY_DAYS.
-  await world.database.change(change => change.put(HISTORY_DAYS, 'days', 91))
-  await stores.history.applyDays(world.database)
   await befriend(dan, ann)
   const callId = await startCall(ann, dan)
   const calls = storedTable('calls')
@@ -609,12 +605,19 @@ t.test('connections', async t => {
   )
   const kept = await write('SEND\ndestination:/user/queue/dev.notes\nreceipt:2\n\nhello')
   t.ok(
-    kept.some(({ tables }) => tables.has('inbox-groups')),
+    kept.some(({ tables }) => tables.has('inbox-live')),
     'what is sent to an own queue is kept',
   )
   t.same(
     line.take().map(frame => frame.command),
     ['RECEIPT', 'MESSAGE', 'RECEIPT'],
+  )
+  line.write('SEND\ndestination:/user/queue/dev.notes\n\nnobody acknowledges it\0')
+  t.ok(
+    (await changesOf(() => world.advance(60_000))).some(each =>
+      isAskedBy(each, 'src/store/messages/inbox-store'),
+    ),
+    'what is live for a minute moves',
   )
 })
 

@@ -1,32 +1,50 @@
 /** A call as each of its people remembers it (contract 4.6). */
 
 import t from 'tap'
-import { type CallHistoryRow, peersIn } from '../../../src/domain/calls/call-history.ts'
+import {
+  activeRowOf,
+  type CallHistoryRow,
+  isMissedBy,
+  pastRowOf,
+  peersIn,
+} from '../../../src/domain/calls/call-history.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CALL_ID, CallDriver, deviceOf, START_MS, type UntimedCommand } from '../../support/call-driver.ts'
 
 const HOST = deviceOf(1)
 
-/** Keeps the rows as a store would. */
+/** Keeps the rows as a store would, and lists them as the server does. */
 class HistoryDriver extends CallDriver {
   readonly rows = new Map<number, CallHistoryRow>()
 
   override run(command: UntimedCommand, facts = this.facts([])) {
     const decision = super.run(command, facts)
     for (const effect of decision.effects) {
-      if (effect.kind === 'history') this.rows.set(Number(effect.userId), effect.row)
+      if (effect.kind !== 'history') continue
+      const { call, memories, back } = effect
+      for (const userId of back) this.rows.delete(Number(userId))
+      for (const memory of memories) {
+        const row = pastRowOf(call, memory, !isMissedBy(call, memory))
+        this.rows.set(Number(memory.userId), row)
+      }
     }
     return decision
   }
 
   row(user: number): CallHistoryRow {
-    const row = this.rows.get(user)
+    const row = this.#rowOf(user)
     if (row === undefined) throw new Error(`user ${user} has no row`)
     return row
   }
 
   statuses(...users: number[]): (string | undefined)[] {
-    return users.map(user => this.rows.get(user)?.status)
+    return users.map(user => this.#rowOf(user)?.status)
+  }
+
+  #rowOf(user: number): CallHistoryRow | undefined {
+    const [past, active] = [this.rows.get(user), activeRowOf(this.call!, BigInt(user) as UserId)]
+    if (past !== undefined && active !== undefined) throw new Error(`user ${user} has two rows`)
+    return past ?? active
   }
 }
 

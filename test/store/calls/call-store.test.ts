@@ -6,11 +6,12 @@ import t, { type Test } from 'tap'
 import type { Call, Participant } from '../../../src/domain/calls/call.ts'
 import type { CallEffect } from '../../../src/domain/calls/call-command.ts'
 import { keyedNotice } from '../../../src/domain/calls/call-effect.ts'
-import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
+import type { HistoryEffect } from '../../../src/domain/calls/call-history.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { idsKey } from '../../../src/store/engine/keys.ts'
 import type { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
+import { historyEffect } from '../../support/history-effect.ts'
 import { storedTable } from '../../support/stored-table.ts'
 
 const CALL = 8_000_000_001n as CallId
@@ -137,20 +138,8 @@ function cancelledFor(userId: UserId, deviceId: DeviceId): CallEffect {
   }
 }
 
-function missed(createdAtMs: number): CallHistoryRow {
-  return {
-    callId: CALL,
-    direction: 'incoming',
-    status: 'missed',
-    isVideo: false,
-    isGroup: false,
-    people: [ANN],
-    createdAtMs,
-    startedAtMs: undefined,
-    endedAtMs: undefined,
-    talkedMs: undefined,
-    seen: false,
-  }
+function missed(userId: UserId, createdAtMs: number, callId = CALL): HistoryEffect {
+  return historyEffect(userId, { callId, createdAtMs, status: 'missed', people: [ANN] })
 }
 
 function rowCount({ database }: TestWorld, table: string): number {
@@ -246,9 +235,9 @@ t.test('a decision is one change: call, inboxes, pushes, history and reply', asy
     invitationTo(one.userId, one.deviceId, nowMs + 60_000),
     invitationTo(other.userId, other.deviceId, nowMs + 60_000),
     { kind: 'topic', event: { kind: 'call_status', callId: CALL, version: 2, status: 'ringing' } },
-    { kind: 'history', userId: one.userId, row: missed(nowMs) },
+    missed(one.userId, nowMs),
   ]
-  const request = { scope: 'startCall 7', key: 'k', body: Buffer.from('{}') }
+  const request = { scope: 'startCall 7', key: 'k', hash: Buffer.alloc(32, 1) }
   await calls.apply({ call: call(), effects }, nowMs, {
     kept: { request, reply: '{"status":201}' },
   })
@@ -258,7 +247,7 @@ t.test('a decision is one change: call, inboxes, pushes, history and reply', asy
   t.equal((await world.takeSent()).length, 2)
   const { database, idempotency } = world
   const remembered = database.view(view => history.list(view, one.userId, { limit: 9 }, nowMs))
-  t.same(remembered, [missed(nowMs)])
+  t.match(remembered, [{ callId: CALL, status: 'missed', createdAtMs: nowMs, seen: false }])
   t.equal(
     database.view(view => idempotency.find(view, request)),
     '{"status":201}',
@@ -330,10 +319,9 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   const { world, calls, read } = await open(t)
   const { userId, deviceId, kinds } = await callee(world)
   const nowMs = world.nowMs()
-  await calls.apply({ call: call(), effects: [{ kind: 'history', userId, row: missed(nowMs) }] }, nowMs)
+  await calls.apply({ call: call(), effects: [missed(userId, nowMs)] }, nowMs)
   world.news.length = 0
-  const row = { ...missed(nowMs), callId: (2n ** 64n) as CallId }
-  const impossible: CallEffect = { kind: 'history', userId, row }
+  const impossible = missed(userId, nowMs, (2n ** 64n) as CallId)
   const effects = [invitationTo(userId, deviceId, nowMs + 60_000), impossible]
   await t.rejects(calls.apply({ call: over(nowMs), effects }, nowMs))
   t.same([read(), world.news], [call(), []])
@@ -341,19 +329,59 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   t.same([kinds(), world.news.length], [['call_invitation'], 1], 'and it is told again, once')
 })
 
+t.test('decisions that are made before their change begins land in one', async t => {
+  const { world, calls, read, changes } = await open(t)
+  const { userId, deviceId, kinds } = await callee(world)
+  const nowMs = world.nowMs()
+  const keptAs = (key: string) => ({
+    kept: { request: { scope: 'invite 7', key, hash: Buffer.alloc(32, 1) }, reply: `{"as":"${key}"}` },
+  })
+  const counted = changes()
+  const ringing = calls.apply({ call: call(), effects: [] }, nowMs, keptAs('one'))
+  const invited = [invitationTo(userId, deviceId, nowMs + 60_000)]
+  const asked = [
+    ringing,
+    calls.apply({ call: call({ keyEpoch: 2 }), effects: invited }, nowMs + 1, keptAs('two')),
+    calls.apply({ call: call({ keyEpoch: 3 }), effects: [] }, nowMs + 2),
+  ]
+  await Promise.all(asked)
+  t.equal(changes() - counted, 1)
+  t.same([read(), kinds()], [call({ keyEpoch: 3 }), ['call_invitation']])
+  const { database, keptReplies } = world
+  const replyOf = (key: string) => database.view(view => keptReplies.find(view, keptAs(key).kept.request))
+  t.same(['one', 'two'].map(replyOf), ['{"as":"one"}', '{"as":"two"}'])
+  await Promise.all([
+    calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, nowMs + 3),
+    calls.apply({ call: over(nowMs + 4), effects: [missed(userId, nowMs + 4)] }, nowMs + 4),
+  ])
+  t.equal(changes() - counted, 2, 'what comes later has another')
+  t.same([read(), calls.live()], [over(nowMs + 4), []])
+})
+
+t.test('a call that another one ends takes no more decisions into its change', async t => {
+  const { calls, read, changes } = await open(t)
+  const other = call({ callId: 9n as CallId })
+  await calls.apply({ call: call(), effects: [] }, 1_000)
+  const counted = changes()
+  const before = calls.apply({ call: call({ keyEpoch: 2 }), effects: [] }, 1_000)
+  const ending = calls.apply({ call: other, effects: [], ended: { call: over(1_000), effects: [] } }, 1_000)
+  const after = calls.apply({ call: over(1_000), effects: [] }, 1_000)
+  const next = calls.apply({ call: { ...other, keyEpoch: 2 }, effects: [] }, 1_000)
+  await Promise.all([before, ending, after, next])
+  t.equal(changes() - counted, 4)
+  t.same([read(), read(9n)], [over(1_000), { ...other, keyEpoch: 2 }])
+})
+
 t.test('a write that builds on a failed one is not made, until the call is opened anew', async t => {
   const { world, calls, read } = await open(t)
   const { userId, deviceId } = await callee(world)
   await calls.apply({ call: call(), effects: [] }, 1_000)
-  const broken = { kind: 'history', userId, row: undefined as unknown as CallHistoryRow } as const
+  const broken = { ...missed(userId, 1_000), memories: undefined as unknown as HistoryEffect['memories'] }
+  const effects = [invitationTo(userId, deviceId, world.nowMs() + 60_000)]
   const failed = calls.apply({ call: call({ keyEpoch: 2 }), effects: [broken] }, 1_000)
-  const late = calls.apply(
-    { call: call({ keyEpoch: 3 }), effects: [invitationTo(userId, deviceId, world.nowMs() + 60_000)] },
-    1_000,
-  )
-  late.catch(() => undefined)
-  await t.rejects(failed)
-  await t.rejects(late, { code: 'STORE_UNAVAILABLE' })
+  const beside = calls.apply({ call: call({ keyEpoch: 3 }), effects }, 1_000)
+  await Promise.all([t.rejects(failed), t.rejects(beside)])
+  await t.rejects(calls.apply({ call: call({ keyEpoch: 3 }), effects }, 1_000), { code: 'STORE_UNAVAILABLE' })
   t.equal(world.database.view(view => world.inbox.head(view, userId, deviceId)).count, 0)
   await t.rejects(calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, 1_000))
   t.equal(calls.open(CALL)?.keyEpoch, 1)

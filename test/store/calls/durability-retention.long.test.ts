@@ -94,7 +94,7 @@ class BusyPair {
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
     }
-    const request = { scope: `start ${caller.userId}`, key: `${callId}`, body: randomBytes(600) }
+    const request = { scope: `start ${caller.userId}`, key: `${callId}`, hash: randomBytes(32) }
     const ringing = await this.#run(undefined, start, this.#facts(), { request, reply: '{"status":201}' })
     if (kind === 0) return void this.#run(ringing, { kind: 'end', by: caller, nowMs: nowMs() })
     if (kind === 1) return void this.#run(ringing, { kind: 'decline', by: callee, nowMs: nowMs() })

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { idInKey, idsKey, keyBehind, timeBytes } from '../../../src/store/engine/keys.ts'
+import { idInKey, idsKey, keyBehind, nameOfKey, timeBytes } from '../../../src/store/engine/keys.ts'
 import { toHex } from '../../support/bytes.ts'
 import { checkProperty } from '../../support/property.ts'
 
@@ -22,6 +22,17 @@ t.test('a number that is no uint64 has no key, and a short key holds no id', asy
   t.throws(() => idsKey(2n ** 64n))
   t.throws(() => idInKey(new Uint8Array(7), 0))
   t.throws(() => idInKey(idsKey(1n), 1))
+})
+
+t.test('the name of a key has a character for each byte, whatever its length', async t => {
+  checkProperty(t, [fc.uint8Array({ maxLength: 33 })], key => {
+    const name = nameOfKey(key)
+    return name.length === key.length && [...key].every((byte, at) => name.charCodeAt(at) === byte)
+  })
+  for (const length of [8, 16]) {
+    const key = Uint8Array.from({ length }, (_, at) => 255 - at)
+    t.equal(nameOfKey(key), Buffer.from(key).toString('latin1'))
+  }
 })
 
 t.test('every key that begins with a prefix lies between it and the key behind it', async t => {

@@ -101,6 +101,20 @@ t.test('what devices are done with is collected and settled in one change', asyn
   assertConsistent()
 })
 
+t.test('users whose devices have one id settle each their own', async t => {
+  const { inbox } = open(t)
+  const BEN = 9n as UserId
+  for (const user of [ANN, BEN]) {
+    await inbox.change(user, PHONE, { settled: [], sent: [item('1'), item('2')] })
+  }
+  inbox.settleSoon(ANN, PHONE, [1])
+  inbox.settleSoon(BEN, PHONE, [2])
+  t.same([inbox.isSettling(ANN, PHONE, 2), inbox.isSettling(BEN, PHONE, 1)], [false, false])
+  await inbox.settleNow()
+  const left = (user: UserId) => inbox.after(user, PHONE, 0, 10).map(({ offset }) => offset)
+  t.same([left(ANN), left(BEN)], [[2], [1]])
+})
+
 t.test('a change of many messages is one write, without other changes’ parts', async t => {
   const { database, inbox, due } = open(t)
   const sent = Array.from({ length: 300 }, (_, at) => item(String(at)))

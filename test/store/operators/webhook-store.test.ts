@@ -12,6 +12,7 @@ import { callMissed, openWebhooks, userCreated } from '../../support/webhooks.ts
 const NOW_MS = Date.UTC(2026, 10, 20)
 /** Behind the store's own clock. */
 const LATER_MS = Date.now() + 3_600_000
+const NO_ROWS = { batches: 0, events: 0, subjects: 0, due: 0, dead: 0 }
 const IDLE = { isGone: false, isDown: false }
 
 t.test('without an endpoint that wants to hear of it, nothing is written', async t => {
@@ -25,7 +26,7 @@ t.test('without an endpoint that wants to hear of it, nothing is written', async
   const before = database.lastChange
   await add(NOW_MS, userCreated(7))
   t.equal(database.lastChange, before)
-  t.same(rows(), { events: 0, subjects: 0, due: 0, dead: 0 })
+  t.same(rows(), NO_ROWS)
 })
 
 t.test(
@@ -88,11 +89,11 @@ t.test('of a subject one is due, until it was taken or has failed three times', 
     ],
     IDLE,
   )
-  t.same(rows(), { events: 0, subjects: 0, due: 0, dead: 1 })
+  t.same(rows(), { ...NO_ROWS, dead: 1 })
   t.same(
     database.view(view => webhooks.figuresOf(view, endpointId)),
     {
-      ...{ nextSeq: 6, waiting: 0, waitingBytes: 0, dead: 1 },
+      ...{ nextSeq: 66, waiting: 0, waitingBytes: 0, dead: 1 },
     },
   )
 })
@@ -121,10 +122,10 @@ t.test('beyond the bound, the oldest events of the endpoint with the most die', 
   const crowded: bigint[] = []
   database.subscribe('webhooks-crowded', ({ endpointId }) => crowded.push(endpointId))
   await add(NOW_MS, userCreated(1), userCreated(2), callMissed(3, 7))
-  t.same(rows(), { events: 4, subjects: 4, due: 4, dead: 0 })
+  t.same(rows(), { ...NO_ROWS, batches: 4 })
   t.same(crowded, [])
   await add(NOW_MS, userCreated(4), userCreated(5))
-  t.same(rows(), { events: 4, subjects: 4, due: 4, dead: 2 })
+  t.same(rows(), { ...NO_ROWS, batches: 4, dead: 2 })
   t.same(crowded, [most.endpointId], 'said once for a change')
   t.match(
     database.view(view => webhooks.deadOf(view, most.endpointId, 0, 10)),
@@ -140,9 +141,9 @@ t.test('bytes are bounded, too', async t => {
   const { add, create, rows } = openWebhooks(t, { bounds: { waitingBytesMax: 1_000 } })
   await create()
   for (let userId = 1; userId <= 20; userId++) await add(NOW_MS, userCreated(userId))
-  const { events, dead } = rows()
-  t.equal(events + dead, 20)
-  t.ok(events > 1 && events < 8, `${events} wait`)
+  const { batches, dead } = rows()
+  t.equal(batches + dead, 20)
+  t.ok(batches > 1 && batches < 8, `${batches} wait`)
 })
 
 t.test('an event that is crowded out while it is sent is dead, whatever the endpoint answers', async t => {
@@ -153,7 +154,7 @@ t.test('an event that is crowded out while it is sent is dead, whatever the endp
   t.equal(queue.take(NOW_MS, 1).length, 1)
   await add(NOW_MS, userCreated(2))
   await queue.settle([{ kind: 'sent', seq: 1 }], IDLE)
-  t.same(rows(), { events: 1, subjects: 1, due: 1, dead: 1 })
+  t.same(rows(), { ...NO_ROWS, batches: 1, dead: 1 })
 })
 
 t.test(
@@ -177,6 +178,7 @@ t.test(
     t.same(await retry(2), { count: 1, nextSeq: undefined })
     t.same(await retry(1), { count: 1, nextSeq: undefined })
     t.match(queue.take(LATER_MS, 10), [
+      { seq: 2 },
       { seq: 1, tries: 3, sinceMs: NOW_MS + 1, webhook: { atMs: NOW_MS } },
       { seq: 3 },
     ])
@@ -192,7 +194,7 @@ t.test(
     await sweep(dead!.diedAtMs + 30 * 86_400_000 - 1)
     t.equal(rows().dead, 1)
     await sweep(dead!.diedAtMs + 30 * 86_400_000)
-    t.same(rows(), { events: 1, subjects: 1, due: 1, dead: 0 })
+    t.same(rows(), { ...NO_ROWS, events: 1, subjects: 1, due: 1 })
     t.equal(database.view(view => webhooks.figuresOf(view, endpointId)).dead, 0)
   },
 )
@@ -201,13 +203,13 @@ t.test('dead events are bounded, and wait again only as far as there is room', a
   const { database, add, create, webhooks, rows } = openWebhooks(t, { bounds: { waitingMax: 2, deadMax: 3 } })
   const { endpointId } = await create()
   for (let userId = 1; userId <= 9; userId++) await add(NOW_MS, userCreated(userId))
-  t.match(rows(), { events: 2, dead: 3 })
+  t.match(rows(), { batches: 2, dead: 3 })
   t.match(await database.change(change => webhooks.retry(change, endpointId, 0)), { count: 0 })
   const queue = new WebhookQueue(database, webhooks, endpointId)
   queue.take(NOW_MS, 10)
   await queue.settle([{ kind: 'sent', seq: 9 }], IDLE)
   t.match(await database.change(change => webhooks.retry(change, endpointId, 0)), { count: 1 })
-  t.match(rows(), { events: 2, dead: 2 })
+  t.match(rows(), { batches: 1, events: 1, dead: 2 })
 })
 
 t.test('while an endpoint is down, events older than three days die untried', async t => {
@@ -223,7 +225,7 @@ t.test('while an endpoint is down, events older than three days die untried', as
     { seq: 1, reason: 'expired' },
     { seq: 2, reason: 'expired' },
   ])
-  t.match(rows(), { events: 1, dead: 2 })
+  t.match(rows(), { batches: 1, dead: 2 })
 })
 
 t.test('an endpoint that is deleted goes with all of its events, in portions', async t => {
@@ -242,12 +244,91 @@ t.test('an endpoint that is deleted goes with all of its events, in portions', a
   let portions = 1
   while (!(await queue.purge())) portions++
   t.equal(portions, 3)
-  t.same(rows(), { events: 0, subjects: 0, due: 0, dead: 0 })
+  t.same(rows(), NO_ROWS)
   t.same(
     database.view(view => webhooks.endpoints.all(view)),
     [],
   )
   t.equal(await expiries.sweep(database, NOW_MS + 40 * 86_400_000, 10), 0)
+})
+
+t.test('events of one change and subject are one row, until all of them have been sent', async t => {
+  const { database, addBatch, create, webhooks, rows } = openWebhooks(t)
+  const { endpointId } = await create()
+  await addBatch(NOW_MS, callMissed(3, 7), callMissed(3, 8), callMissed(4, 7))
+  t.same(rows(), { ...NO_ROWS, batches: 2 })
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  const taken = () => queue.take(NOW_MS, 10).map(({ seq }) => seq)
+  t.same(taken(), [1, 3])
+  const { lastChange } = database
+  await queue.settle([{ kind: 'sent', seq: 1 }], IDLE)
+  t.equal(database.lastChange, lastChange, 'nothing is written while others of the row wait')
+  t.same(taken(), [2])
+  await queue.settle([{ kind: 'sent', seq: 2 }], IDLE)
+  t.same(rows(), { ...NO_ROWS, batches: 1 })
+  await queue.settle([{ kind: 'sent', seq: 3 }], IDLE)
+  t.same(rows(), NO_ROWS)
+})
+
+t.test(
+  'after a crash, what was sent of a row comes again under its id, and no number is given twice',
+  async t => {
+    const folder = t.testdir()
+    const before = openWebhooks(t, { folder })
+    const { endpointId } = await before.create()
+    await before.addBatch(NOW_MS, callMissed(3, 7), callMissed(3, 8))
+    const first = new WebhookQueue(before.database, before.webhooks, endpointId)
+    const [sent] = first.take(NOW_MS, 10)
+    await first.settle([{ kind: 'sent', seq: sent!.seq }], IDLE)
+    await before.database.close()
+    const { database, webhooks, add } = openWebhooks(t, { folder })
+    await add(NOW_MS, userCreated(1))
+    const taken = new WebhookQueue(database, webhooks, endpointId).take(NOW_MS, 10)
+    t.equal(taken[0]!.webhook!.webhookId, sent!.webhook!.webhookId)
+    t.ok(taken[1]!.seq > 2, `${taken[1]!.seq} is behind those of before`)
+  },
+)
+
+t.test('where one of a row fails, those of its subject wait behind it, also those of later rows', async t => {
+  const { database, addBatch, create, webhooks, rows } = openWebhooks(t)
+  const { endpointId } = await create()
+  await addBatch(NOW_MS, callMissed(3, 1), callMissed(3, 2), callMissed(3, 3))
+  await addBatch(NOW_MS, callMissed(3, 4))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  const taken = (nowMs: number) => queue.take(nowMs, 10).map(({ seq }) => seq)
+  t.same(taken(NOW_MS), [1])
+  await queue.settle([{ kind: 'sent', seq: 1 }], IDLE)
+  t.same(taken(NOW_MS), [2])
+  await queue.settle([{ kind: 'failed', seq: 2, dueMs: LATER_MS }], IDLE)
+  t.same(rows(), { batches: 1, events: 2, subjects: 2, due: 1, dead: 0 }, 'without the one that was sent')
+  t.same(taken(LATER_MS - 1), [])
+  t.equal(queue.nextDueMs(), LATER_MS)
+  await addBatch(NOW_MS, callMissed(3, 5), callMissed(4, 1))
+  t.same(taken(LATER_MS - 1), [6], 'other subjects go on')
+  await queue.settle([{ kind: 'sent', seq: 6 }], IDLE)
+  t.same(rows(), { batches: 1, events: 3, subjects: 3, due: 1, dead: 0 }, 'the row that was held up')
+  for (const seq of [2, 3, 4, 5]) {
+    t.same(taken(LATER_MS), [seq])
+    await queue.settle([{ kind: 'sent', seq }], IDLE)
+  }
+  t.same(rows(), NO_ROWS)
+})
+
+t.test('a change that fails leaves nothing in the figures', async t => {
+  const { database, add, create, webhooks } = openWebhooks(t)
+  const { endpointId } = await create()
+  const waiting = () => database.view(view => webhooks.figuresOf(view, endpointId)).waiting
+  await add(NOW_MS, userCreated(1))
+  await t.rejects(
+    database.change(change => {
+      webhooks.add(change, userCreated(2))
+      throw new Error('no')
+    }),
+  )
+  await add(NOW_MS, userCreated(3))
+  t.equal(waiting(), 2)
+  const seqs = new WebhookQueue(database, webhooks, endpointId).take(LATER_MS, 10).map(({ seq }) => seq)
+  t.equal(new Set(seqs).size, 2)
 })
 
 t.test('the endpoint of the settings is as they say: made, changed, stopped as it was, gone', async t => {

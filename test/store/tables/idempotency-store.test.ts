@@ -9,7 +9,7 @@ import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { IdempotencyStore, type IdempotentRequest } from '../../../src/store/tables/idempotency-store.ts'
 
-const REQUEST = { scope: 'createThing 7', key: 'k1', body: Buffer.from('{"a":1}') }
+const REQUEST = { scope: 'createThing 7', key: 'k1', hash: Buffer.alloc(32, 1) }
 const DAY_MS = 86_400_000
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
@@ -22,7 +22,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   return { database, expiries, folder, store, find }
 }
 
-t.test('a reply is found again by scope, key and body', async t => {
+t.test('a reply is found again by scope, key and hash', async t => {
   const { database, store, find } = open(t)
   t.equal(find(REQUEST), undefined)
   await database.change(change => store.keep(change, REQUEST, '{"é":1}'), 0)
@@ -31,15 +31,13 @@ t.test('a reply is found again by scope, key and body', async t => {
   t.equal(find({ ...REQUEST, key: 'k2' }), undefined)
 })
 
-t.test('another body under the key is refused, also one that differs in a byte that is no text', async t => {
+t.test('another request under the key is refused', async t => {
   const { database, store, find } = open(t)
-  await database.change(change => store.keep(change, { ...REQUEST, body: Uint8Array.of(0xc3, 0x28) }, 'x'), 0)
-  t.equal(find({ ...REQUEST, body: Uint8Array.of(0xc3, 0x28) }), 'x')
-  for (const body of [[], [0xc3], [0xc3, 0x29], [0xc2, 0x28], [0xff, 0xfd]]) {
-    t.throws(() => find({ ...REQUEST, body: Uint8Array.from(body) }), {
-      code: 'IDEMPOTENCY_KEY_REUSED',
-    })
-  }
+  await database.change(change => store.keep(change, REQUEST, 'x'), 0)
+  const other = Buffer.from(REQUEST.hash)
+  other[31]! ^= 1
+  for (const hash of [other, Buffer.alloc(0), Buffer.alloc(31, 1)])
+    t.throws(() => find({ ...REQUEST, hash }), { code: 'IDEMPOTENCY_KEY_REUSED' })
 })
 
 t.test('it goes after a day, and not before', async t => {
@@ -49,7 +47,7 @@ t.test('it goes after a day, and not before', async t => {
   t.equal(find(REQUEST), 'x')
   await expiries.sweep(database, 1_000 + DAY_MS, 10)
   t.equal(find(REQUEST), undefined)
-  t.equal(find({ ...REQUEST, body: Buffer.from('other') }), undefined, 'the key is free')
+  t.equal(find({ ...REQUEST, hash: Buffer.alloc(32, 2) }), undefined, 'the key is free')
 })
 
 t.test('neither key, scope nor reply can be read in the file', async t => {
