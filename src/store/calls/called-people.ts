@@ -19,7 +19,7 @@ import { idsKey, nameOfKey, userInKey } from '../engine/keys.ts'
 import type { ReadStore, View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
-export interface CalledPeopleDeps {
+export interface PeopleStores {
   readonly database: Pick<ReadStore, 'watch'>
   readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
@@ -45,12 +45,12 @@ export interface Towards {
 }
 
 export class CalledPeople {
-  readonly #deps: CalledPeopleDeps
+  readonly #deps: PeopleStores
   readonly #users: WatchedCache<UserId, CalledUser>
   /** By the keys of rows: the first id is that of the user, the second that of the other. */
   readonly #towards: WatchedCache<string, Towards>
 
-  constructor(deps: CalledPeopleDeps) {
+  constructor(deps: PeopleStores) {
     this.#deps = deps
     const { database } = deps
     this.#users = new WatchedCache(database, [USERS, DEVICES, DEVICE_LISTS], userInKey, PEOPLE_KEPT_MAX)
