@@ -101,7 +101,7 @@ export class InboxDelivery {
     const isKnown =
       position !== undefined &&
       (position.epoch === head.epoch || (position.epoch === 0 && position.offset === 0)) &&
-      position.offset < head.nextOffset
+      position.offset < head.givenBelow
     if (isKnown) this.#skipTo(subscription, position)
     return { isRecovered: isKnown && position.offset >= head.lostOffset, isEmpty }
   }

@@ -262,6 +262,7 @@ class MemoryChange extends MemoryView implements Change {
   readonly #earlier: EarlierRow[] = []
   readonly #watched: { readonly watcher: RowWatcher; readonly key: Uint8Array }[] = []
   readonly #endings: (() => void)[] = []
+  readonly #undos: (() => void)[] = []
   readonly #locals = new Map<object, unknown>()
   #isRunning = true
 
@@ -296,7 +297,12 @@ class MemoryChange extends MemoryView implements Change {
     this.#endings.push(write)
   }
 
+  whenTakenBack(undo: () => void): void {
+    this.#undos.push(undo)
+  }
+
   attempt<Result>(write: () => Result): Result {
+    const undos = this.#undos.length
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
     this.#locals.clear()
     try {
@@ -304,6 +310,7 @@ class MemoryChange extends MemoryView implements Change {
     } catch (error) {
       this.#locals.clear()
       this.#putBack(this.#earlier.splice(rows))
+      for (const undo of this.#undos.splice(undos).reverse()) undo()
       this.happenings.length = happenings
       this.#endings.length = endings
       throw error
