@@ -21,8 +21,6 @@ LABEL org.opencontainers.image.title="Callsign" \
 WORKDIR /app
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist/src dist/src
-COPY --from=build /build/dist/actors dist/actors
-COPY --from=build /build/dist/scripts dist/scripts
 COPY --from=build /build/dist/web dist/web
 COPY --from=build /build/dist/joined dist/joined
 COPY package.json LICENSE ./
@@ -31,13 +29,12 @@ COPY proto proto
 RUN install -d -o node -g node -m 700 /data /head
 ENV NODE_ENV=production \
     CALLSIGN_DATA_DIR=/data
-# Compiled code, which Node reads if the same user started it before: a start takes a sixth less. Its folder may be read-only
-# from here on. A fault of this first start shows as the server's own would, later.
+# Compiled code, which Node takes from there for a user who started it before: a start costs a sixth less. From here on it is only read.
 ENV NODE_COMPILE_CACHE=/app/dist/joined/compile-cache
 RUN install -d -o node -g node -m 700 $NODE_COMPILE_CACHE
 USER node
-RUN CALLSIGN_DATA_DIR=$(mktemp -d) timeout --preserve-status 10 \
-    node --max-semi-space-size=16 dist/joined/scripts/callsign.js serve --dev >/dev/null 2>&1
+RUN data=$(mktemp -d) && CALLSIGN_DATA_DIR=$data CALLSIGN_FRONTS=1 timeout --preserve-status 10 \
+    node --max-semi-space-size=16 dist/joined/scripts/callsign.js serve --dev >/dev/null && rm -r $data
 VOLUME ["/data"]
 # Public, gRPC, operators, server API. All but the first listen on the container's loopback unless their hosts are set.
 EXPOSE 8080 50051 9090 9070

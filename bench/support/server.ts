@@ -1,7 +1,7 @@
 /** Runs the built server in a process of its own, as an operator would, and waits for its ready line. */
 
 import { spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -110,10 +110,10 @@ export function profileArguments(profilesFolder: string | undefined): readonly s
   return profilesFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesFolder}`]
 }
 
-function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
+/** As the unit and the image have them. */
+function nodeArgumentsOf({ checkout, profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
   return [
-    '--enable-source-maps',
-    // As the unit and the image have it.
+    ...(existsSync(joinedIn(checkout)) ? [] : ['--enable-source-maps']),
     '--max-semi-space-size=16',
     ...profileArguments(profilesFolder),
     ...nodeArguments,
@@ -121,8 +121,15 @@ function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions):
 }
 
 function commandOf({ checkout, mode = 'without-rates' }: ServerOptions): readonly string[] {
-  const program = mode === 'production' ? 'src/main.js' : PRODUCTION_SERVER
-  return [join(checkout ?? OURS, 'dist', program), ...(mode === 'with-test-topics' ? [TEST_TOPICS] : [])]
+  const built = (program: string) => join(checkout ?? OURS, 'dist', program)
+  if (mode !== 'production')
+    return [built(PRODUCTION_SERVER), ...(mode === 'with-test-topics' ? [TEST_TOPICS] : [])]
+  return [existsSync(joinedIn(checkout)) ? joinedIn(checkout) : built('src/main.js')]
+}
+
+/** The program that operators start; another checkout may be older than it. */
+function joinedIn(checkout: string | undefined): string {
+  return join(checkout ?? OURS, 'dist', 'joined', 'src', 'main.js')
 }
 
 function environmentOf({ dataFolder, checkout }: ServerOptions): NodeJS.ProcessEnv {

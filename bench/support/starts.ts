@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { BenchmarkContext, Parameters, Row } from './benchmark.ts'
-import { type ResidentMemory, residentMemory } from './machine.ts'
+import { cpuSeconds, type ResidentMemory, residentMemory } from './machine.ts'
 import { interleaved } from './rounds.ts'
 import { startServer } from './server.ts'
 import { mean, rounded } from './statistics.ts'
@@ -26,6 +26,8 @@ export interface SizedStore {
 
 interface Start {
   readonly seconds: number
+  /** The server's own, without its fronts. */
+  readonly processorSeconds: number
   readonly memory: ResidentMemory
 }
 
@@ -45,7 +47,11 @@ export async function measureStarts(
       const [empty, ours] = [meanOf(limit), meanOf(project)]
       const parameters: Parameters = { [counted]: size }
       const details = { residentMegabytes: rounded(mean(project.map(({ memory }) => memory.all)) / 1e6) }
-      context.record(rows.time, round, { limit: empty.seconds, project: ours.seconds, parameters })
+      const times = {
+        processorSeconds: rounded(mean(project.map(({ processorSeconds }) => processorSeconds))),
+      }
+      const time = { limit: empty.seconds, project: ours.seconds, parameters, details: times }
+      context.record(rows.time, round, time)
       context.record(rows.memory, round, { limit: empty.memory, project: ours.memory, parameters, details })
       if (smaller !== undefined) {
         const grown = { ...parameters, than: smaller.size }
@@ -71,14 +77,14 @@ async function startNode(): Promise<Start> {
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', PRINT_OWN_STATUS])
   const seconds = (performance.now() - startedAt) / 1000
   const kilobytes = Number(/^RssAnon:\s+(\d+)/m.exec(stdout)?.[1])
-  return { seconds, memory: { all: Number.NaN, own: kilobytes * 1024 } }
+  return { seconds, processorSeconds: Number.NaN, memory: { all: Number.NaN, own: kilobytes * 1024 } }
 }
 
 async function startOnce(dataFolder: string): Promise<Start> {
   const server = await startServer({ dataFolder, mode: 'production' })
-  const memory = residentMemory(server.pid)
+  const [processorSeconds, memory] = [cpuSeconds(server.pid), residentMemory(server.pid)]
   await server.end()
-  return { seconds: server.startMs / 1000, memory }
+  return { seconds: server.startMs / 1000, processorSeconds, memory }
 }
 
 /** A process that has ended says nothing any more, so it reads its own status. */

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { BUILT, joinPrograms, LICENCES, programsIn, SERVER_PROGRAMS } from './joined-programs.ts'
 
 const FOLDER = join(BUILT, 'joined')
-/** Written with what was compiled, and with what was installed. */
+/** Written at each compilation and at each installation. */
 const CHANGED = [
   'src/.tsbuildinfo',
   'src/app/.tsbuildinfo',

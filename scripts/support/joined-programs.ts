@@ -1,6 +1,6 @@
 /**
  * Joins the modules of built programs into a few files, together with packages that are made of many: finding, reading and compiling 700 modules
- * is half of a server's start. The code stays as it was compiled, and each module still finds what lies beside it.
+ * is half of a server's start. The code stays as it was compiled, and each module still finds its neighbours.
  */
 
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -64,13 +64,13 @@ function joinGroup(folder: string, programs: readonly string[]) {
     sourcemap: 'external',
     sourcesContent: false,
     logLevel: 'warning',
-    // CommonJS requires Node's own modules by it. An import would take its name from what is joined.
+    // CommonJS requires Node's own modules by it. An import could have the name of another one in the file.
     banner: { js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);` },
     plugins: [keepPlaces(folder, programs), withoutWebSocket, choosePackages],
   })
 }
 
-/** Packages that are joined. All others are found when they are needed: native ones, and those that a start does without. */
+/** The packages that are joined. Node finds the rest in `node_modules`: native ones, and those that a start does without. */
 const JOINED_PACKAGES = new Set([
   ...['@bufbuild/protobuf', '@grpc/grpc-js', '@noble/curves', '@noble/hashes', 'lossless-json', 'nanoid'],
   ...['pino', 'prom-client', 'qr', 'typebox'],
@@ -94,7 +94,7 @@ const choosePackages: Plugin = {
 }
 const CHOSEN = {}
 
-/** Each module knows the place where it was built, as if it still ran there; one that starts a program, that of the joined one. */
+/** Each module knows the place where it was built, as if it still ran there. A module that starts a program knows the joined one. */
 function keepPlaces(folder: string, programs: readonly string[]): Plugin {
   return {
     name: 'keep-places',

@@ -15,7 +15,7 @@ const { platform, arch, versions, report } = process
 const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } }
 const libc = header.glibcVersionRuntime === undefined ? 'musl' : 'glibc'
 const isProduction = process.argv.includes('--production')
-/** Of Node 20, 22 and 24: a build for one of them may run with another. */
+/** Node 20, 22 and 24: a build by one of them may run with another. */
 const ABIS = isProduction ? [versions.modules] : ['115', '127', '137']
 const SERVER = 'uWebSockets.js'
 const serverFor = (abi: string) => `${SERVER}/uws_${platform}_${arch}_${abi}.node`

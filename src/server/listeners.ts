@@ -1,4 +1,4 @@
-/** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, the server API, and the operators' port. */
+/** The servers of the process: the public port, STOMP over TCP, the server API, and the operators' port. */
 
 import { join } from 'node:path'
 import type { Authentication } from '../api/accounts/authentication.ts'
@@ -26,7 +26,6 @@ import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.
 import { operatorPageRoutes } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
-import { GrpcServer, type Register } from '../transport/grpc.ts'
 import { HttpServer } from '../transport/http.ts'
 import type { ServedRequest } from '../transport/http-deps.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
@@ -247,21 +246,6 @@ export function stompTcpServer(
 ): StompTcpServer | undefined {
   if (config.stompTcpPort === undefined) return undefined
   return new StompTcpServer({ accept: signalling.accept, connections, onFault })
-}
-
-export function registrationServer(
-  { config, metrics, onRefused, onFault }: Process,
-  register: Register,
-): GrpcServer {
-  const { token, tls } = config.grpc
-  return new GrpcServer({
-    register,
-    ...(token === undefined ? {} : { token }),
-    ...(tls === undefined ? {} : { tls }),
-    onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
-    onRefused,
-    onFault,
-  })
 }
 
 /** `frontsMetrics` adds the figures of other processes. */

@@ -21,7 +21,6 @@ import {
   operatorServer,
   publicRoutes,
   publicServer,
-  registrationServer,
   serverApiRoutes,
   serverApiServer,
   stompTcpServer,
@@ -37,6 +36,7 @@ import { renewSettings } from './renewal.ts'
 import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
 import type { Recording } from './writer/appender.ts'
+import { registrationServer } from './writer/registration-server.ts'
 import { startWriter, type Writer } from './writer/writer.ts'
 
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
