@@ -43,7 +43,7 @@ class FrontPresence implements Actor<PresenceMessage> {
         this.#keep(this.#here.filter(({ ref }) => ref.id !== message.connectionId))
         return this.#atWriter.tellControl(message)
       case 'revoked':
-        // That is the writer's to tell.
+        // The writer tells them.
         return
     }
   }

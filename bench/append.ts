@@ -27,7 +27,6 @@ const LOG_BESIDE_LMDB: Row = {
   project: LOG_TABLES,
   limit: LMDB,
   unit: 'entries/s',
-  goal: { of: 'project', is: 'at least', value: 150_000 },
   notShown: NOT_SHOWN,
 }
 const LOG_BESIDE_SHA256: Row = {
@@ -35,6 +34,7 @@ const LOG_BESIDE_SHA256: Row = {
   project: LOG_TABLES,
   limit: 'SHA-256 alone, same bytes',
   unit: 'entries/s',
+  goal: { of: 'ratio', is: 'at least', value: 0.1 },
   notShown: NOT_SHOWN,
 }
 const ALL_BESIDE_LMDB: Row = {

@@ -6,7 +6,7 @@
  * processes need together is in the details.
  */
 
-import { cpSync, readFileSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatTilePath, TILE_WIDTH } from '../src/log/tile.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
@@ -17,7 +17,7 @@ import type { ConnectLoadFigures, ConnectLoadProtocol } from './support/connect-
 import { type HttpRequest, runHttpLoad, writeRequests } from './support/http-load.ts'
 import { targetOf } from './support/load-socket.ts'
 import { lookupRequests } from './support/lookups.ts'
-import { cpuSeconds, mainThreadMs } from './support/machine.ts'
+import { childrenOf, cpuSeconds, mainThreadMs } from './support/machine.ts'
 import { prefilledLog } from './support/prefill.ts'
 import { Program, type Protocol } from './support/program.ts'
 import { interleaved, type Turns } from './support/rounds.ts'
@@ -34,13 +34,25 @@ const MESSAGES: Row = {
   project: "a message of a call to ten, acknowledged, with two fronts: the writer's main thread",
   limit: LIMIT,
   unit: 'µs',
-  goal: { of: 'ratio', is: 'at most', value: 0.5 },
-  notShown: `${NOT_SHOWN} Fifty calls a second on both sides, since messages that come closer together share more. No TLS.`,
+  goal: {
+    of: 'ratio',
+    is: 'at most',
+    value: 0.6,
+    because:
+      'The changes and the decisions stay in the writer: sessions, HTTP and sockets alone can leave it.',
+  },
+  notShown: `${NOT_SHOWN} The side that has more calls shares more commits. No TLS.`,
+}
+const ANSWERED: Row = {
+  ...MESSAGES,
+  name: 'fronts-answered',
+  project: "a call to ten that five answer, with two fronts: the writer's main thread",
 }
 const FRAMES: Row = {
   ...MESSAGES,
   name: 'fronts-frames',
   project: "a frame to each subscriber of a topic, with two fronts: the writer's main thread",
+  goal: { of: 'ratio', is: 'at most', value: 0.5 },
   notShown: `${NOT_SHOWN} No TLS.`,
 }
 const CALL: Row = {
@@ -56,7 +68,13 @@ const CONNECTS: Row = {
   project: "TLS handshake, sign-in, three subscriptions, with two fronts: the writer's main thread",
   limit: LIMIT,
   unit: 'µs',
-  goal: { of: 'ratio', is: 'at most', value: 0.05 },
+  goal: {
+    of: 'ratio',
+    is: 'at most',
+    value: 0.4,
+    because:
+      'The writer is told of each that comes and goes, and waking up for a message costs more than it.',
+  },
   notShown: `${NOT_SHOWN} A certificate of ECDSA P-256, full handshakes; inboxes are empty.`,
 }
 
@@ -66,7 +84,12 @@ function requestRow(name: string, what: string): Row {
     project: `${what}, with two fronts: processor time of all processes`,
     limit: LIMIT,
     unit: 'µs',
-    goal: { of: 'ratio', is: 'at most', value: 1.1 },
+    goal: {
+      of: 'ratio',
+      is: 'at most',
+      value: 1.3,
+      because: 'Three processes and the client take turns on two cores.',
+    },
     notShown: `${NOT_SHOWN} No TLS.`,
   }
 }
@@ -75,7 +98,10 @@ const FRONTS = 2
 /** A caller for each call of a second, and some to spare. */
 const PLAN = { groups: 16, callersEach: 8, calleesEach: 10, devices: 1 }
 const PLAN_SMOKE = { ...PLAN, groups: 2 }
-const CALLS_PER_SECOND = { messages: 50, latency: 20 }
+const CALLS_IN_FLIGHT = 16
+/** One for every second group: a device is in one call at a time. */
+const ANSWERED_IN_FLIGHT = 8
+const CALLS_PER_SECOND = 20
 const CONNECTS_IN_FLIGHT = 32
 const RECEIVERS = 100
 const SENDS_IN_FLIGHT = 4
@@ -153,11 +179,6 @@ async function openPair(
   }
 }
 
-function childrenOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
-  return text.split(' ').filter(Boolean).map(Number)
-}
-
 /** The result of a run, and its microseconds of processor time. */
 interface Turn<Figure> {
   readonly figure: Figure
@@ -230,21 +251,35 @@ async function compareCalls(
 ): Promise<void> {
   const loads = await loadsOf(pair, ({ url }) => startLoad(context, url, 'project', groups))
   const people = PLAN.calleesEach + 1
-  const callAt = (callsPerSecond: number) => (side: Side, seconds: number) =>
-    loads.get(side)!.ask({ kind: 'rate', callsPerSecond, ends: 'meanwhile', seconds: RATE_TURNS * seconds })
-  const { messages, latency } = CALLS_PER_SECOND
-  await compare(context, pair, callAt(messages), (round, turns) => {
+  const callOn =
+    (request: { readonly kind: 'in-flight' | 'answered'; readonly calls: number }) =>
+    (side: Side, seconds: number) =>
+      loads.get(side)!.ask({ ...request, seconds })
+  const inFlight = CALLS_IN_FLIGHT
+  await compare(context, pair, callOn({ kind: 'in-flight', calls: inFlight }), (round, turns) => {
     const { mainThread, details } = eachOf(turns, figure => figure.messages)
-    const parameters = { people, callsPerSecond: messages, fronts: FRONTS }
-    context.record(MESSAGES, round, { ...mainThread, parameters, details })
+    context.record(MESSAGES, round, {
+      ...mainThread,
+      parameters: { people, inFlight, fronts: FRONTS },
+      details,
+    })
   })
-  await compare(context, pair, callAt(latency), (round, turns) => {
+  const calls = Math.min(ANSWERED_IN_FLIGHT, groups.length)
+  await compare(context, pair, callOn({ kind: 'answered', calls }), (round, turns) => {
+    const { mainThread, details } = eachOf(turns, figure => figure.calls)
+    const parameters = { people, inFlight: calls, fronts: FRONTS }
+    context.record(ANSWERED, round, { ...mainThread, parameters, details })
+  })
+  const rate = { kind: 'rate', callsPerSecond: CALLS_PER_SECOND, ends: 'meanwhile' } as const
+  const callAtRate = (side: Side, seconds: number) =>
+    loads.get(side)!.ask({ ...rate, seconds: RATE_TURNS * seconds })
+  await compare(context, pair, callAtRate, (round, turns) => {
     const meanOf = (of: readonly Turn<CallLoadFigures>[], which: 'p50' | 'p99') =>
       rounded(mean(of.map(({ figure }) => figure.latency[which])))
     context.record(CALL, round, {
       limit: meanOf(turns.limit, 'p50'),
       project: meanOf(turns.project, 'p50'),
-      parameters: { people, callsPerSecond: latency, fronts: FRONTS },
+      parameters: { people, callsPerSecond: CALLS_PER_SECOND, fronts: FRONTS },
       details: {
         limitP99Ms: meanOf(turns.limit, 'p99'),
         projectP99Ms: meanOf(turns.project, 'p99'),

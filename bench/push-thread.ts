@@ -1,6 +1,7 @@
 /**
- * What a call to ten costs the server's main thread where the callees' devices have push tokens. Held against the same call to
- * devices without. Each device gets two pushes, of the invitation and of the missed call, since it has a socket that hears the end.
+ * What a push of a call costs the server's main thread: a call to ten whose callees' devices have push tokens beside one to devices
+ * without. Held against a message of that call. Each device gets two pushes, of the invitation and of the missed call, since it has
+ * a socket that hears the end.
  */
 
 import { join } from 'node:path'
@@ -21,12 +22,18 @@ const NAMES: Record<PushProvider, string> = { apns: 'APNs', fcm: 'FCM' }
 
 const rowOf = (provider: PushProvider): Row => ({
   name: `push-thread-${provider}`,
-  project: `a call to ten that its caller gives up, pushed by ${NAMES[provider]}, too: processor time of the main thread`,
-  limit: 'the same call, to devices without push tokens',
+  project: `a push by ${NAMES[provider]} of a call to ten that its caller gives up: processor time of the main thread`,
+  limit: 'a message of the call to a device',
   unit: 'µs',
-  goal: { of: 'ratio', is: 'at most', value: 1.3 },
+  goal: {
+    of: 'ratio',
+    is: 'at most',
+    value: 1,
+    because:
+      'Each push is a row that is put, taken, worded and removed, though another thread sends it by node:http2.',
+  },
   notShown:
-    'The sink runs on the same machine and answers at once. What the other threads of the server take is in the costs. Counted until the last push is answered.',
+    'The sink runs on the same machine and answers at once. The costs are those of a call, all threads, with pushes and (in brackets) without. Counted until the last push is answered.',
 })
 
 const PLAN: StreetPlan = { groups: 16, callersEach: 2, calleesEach: 10, devices: 1 }
@@ -50,12 +57,19 @@ async function run(context: BenchmarkContext): Promise<void> {
           () => silent.turn(calls, turnSeconds),
           () => pushed.turn(calls, turnSeconds),
         )
+        const [silentCall, pushedCall] = [mainThreadMicroseconds(limit), mainThreadMicroseconds(project)]
+        const pushesPerCall = sum(project.map(({ pushes }) => pushes)) / callsOf(project)
+        const messagesPerCall = sum(limit.map(({ figure }) => figure.messages)) / callsOf(limit)
         context.record(rowOf(provider), round, {
-          limit: mainThreadMicroseconds(limit),
-          project: mainThreadMicroseconds(project),
+          limit: silentCall / messagesPerCall,
+          project: (pushedCall - silentCall) / pushesPerCall,
           costs: { limit: costOf(limit, callsOf(limit)), project: costOf(project, callsOf(project)) },
           parameters: { people: plan.calleesEach + 1, inFlight: calls },
-          details: { pushesPerCall: rounded(sum(project.map(({ pushes }) => pushes)) / callsOf(project)) },
+          details: {
+            pushesPerCall: rounded(pushesPerCall),
+            callMicroseconds: rounded(silentCall),
+            pushedCallMicroseconds: rounded(pushedCall),
+          },
         })
       }
     }

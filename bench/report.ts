@@ -10,7 +10,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { Cost, Result } from './support/benchmark.ts'
+import type { Cost, Result, Row } from './support/benchmark.ts'
 import {
   formatFigure,
   formatGoal,
@@ -28,14 +28,12 @@ export function formatTable(results: readonly Result[], second: readonly Result[
   const summaries = summarise(results)
   const heads = ['What', 'Limit', 'Limit figure', 'Project', 'Ratio, median [min–max]', 'By CPU']
   heads.push(...COST_HEADS)
-  const hasPeers = summaries.some(({ peers }) => peers.size > 0)
-  heads.push(...(hasPeers ? ['Others'] : []), 'Goal', 'Holds', ...(second.length > 0 ? ['Second run'] : []))
+  heads.push('Goal', 'Holds', ...(second.length > 0 ? ['Second run'] : []))
   return tableOf(
     heads,
     summaries.map(summary => [
       ...cellsOf(summary),
       ...costCells(summary),
-      ...(hasPeers ? [formatPeers(summary)] : []),
       ...goalCells(summary),
       ...(second.length > 0 ? [formatAgain(summary, again.get(summary.key))] : []),
     ]),
@@ -49,15 +47,42 @@ function formatOccasion([first]: readonly Result[]): string {
   return `${first.at.slice(0, 10)}, ${cores} cores of ${cpu}, Node ${node}, commit ${commit}.\n`
 }
 
-/** A list of sentences, each with the rows it is about. */
+/** Other servers that were measured in the same turns; empty where none were. */
+export function formatPeers(results: readonly Result[]): string {
+  const lines = summarise(results).flatMap(summary => {
+    const { row, project, peers } = summary
+    if (peers.size === 0) return []
+    const figures = [['this server', project] as const, ...peers]
+    return figures.map(([name, figure], at) => [
+      at === 0 ? nameOf(summary) : '',
+      name,
+      formatFigure(figure, row.unit),
+      formatRatio(figure / project),
+    ])
+  })
+  if (lines.length === 0) return ''
+  return `Peers:\n\n${tableOf(['What', 'Server', 'Figure', 'Beside this server'], lines)}\n`
+}
+
+/** Why some goals are no higher, each with the rows it is about. */
+function formatReasons(results: readonly Result[]): string {
+  const lines = groupedBy(results, ({ goal }) => goal?.because)
+  return lines === '' ? '' : `Goals that something else bounds:\n\n${lines}\n`
+}
+
+/** What the figures do not show, likewise. */
 function formatNotShown(results: readonly Result[]): string {
-  const rows = new Map<string, Set<string>>()
+  return `What the figures do not show:\n\n${groupedBy(results, ({ notShown }) => notShown)}`
+}
+
+/** A line for each sentence that rows have, with the names of these rows. */
+function groupedBy(results: readonly Result[], sentenceOf: (row: Row) => string | undefined): string {
+  const names = new Map<string, Set<string>>()
   for (const { row } of results) {
-    const names = rows.get(row.notShown) ?? new Set()
-    rows.set(row.notShown, names.add(row.project))
+    const sentence = sentenceOf(row)
+    if (sentence !== undefined) names.set(sentence, (names.get(sentence) ?? new Set()).add(row.project))
   }
-  const lines = [...rows].map(([sentence, names]) => `- ${[...names].join('; ')}: ${sentence}\n`)
-  return `What the figures do not show:\n\n${lines.join('')}`
+  return [...names].map(([sentence, rows]) => `- ${[...rows].join('; ')}: ${sentence}\n`).join('')
 }
 
 function tableOf(heads: readonly string[], lines: readonly (readonly string[])[]): string {
@@ -100,10 +125,6 @@ function goalCells(summary: Summary): string[] {
   return [formatGoal(goal, unit), holds(summary) ? 'yes' : '**no**, see below']
 }
 
-function formatPeers({ row, peers }: Summary): string {
-  return [...peers].map(([name, figure]) => `${name} ${formatFigure(figure, row.unit)}`).join('; ')
-}
-
 function formatAgain(first: Summary, again: Summary | undefined): string {
   if (again === undefined) return ''
   const change = Math.round((again.ratio / first.ratio - 1) * 100)
@@ -141,7 +162,7 @@ function main(): void {
   const results = readResults(path)
   const occasion = formatOccasion(results)
   const table = formatTable(results, readResults(secondPath))
-  const whole = `${occasion}\n${table}\n${formatNotShown(results)}`
+  const whole = `${occasion}\n${table}\n${formatPeers(results)}${formatReasons(results)}${formatNotShown(results)}`
   if (values.publish) writeMarked('bench/README.md', whole)
   else process.stdout.write(whole)
 }

@@ -13,6 +13,7 @@ import { callCost } from './call-cost.ts'
 import { callStart } from './call-start.ts'
 import { connectRate } from './connect-rate.ts'
 import { connections } from './connections.ts'
+import { durableMessages } from './durable-messages.ts'
 import { fanOut } from './fan-out.ts'
 import { fronts } from './fronts.ts'
 import { invitations } from './invitations.ts'
@@ -24,7 +25,7 @@ import { pushOutbox } from './push-outbox.ts'
 import { pushThread } from './push-thread.ts'
 import { reconnectStorm } from './reconnect-storm.ts'
 import { registerThroughput } from './register-throughput.ts'
-import { formatTable } from './report.ts'
+import { formatPeers, formatTable } from './report.ts'
 import { registerDevice, verifyLogin } from './sign-in.ts'
 import { startup } from './startup.ts'
 import type { Benchmark, Result, Scale } from './support/benchmark.ts'
@@ -61,6 +62,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   invitations,
   callCost,
   callStart,
+  durableMessages,
   webhooks,
   mixedLoad,
   fronts,
@@ -76,7 +78,7 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
   --smoke          tiny counts and several at once, to see that everything runs: the figures mean nothing
   --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them or ratios scatter)
   --turns N        seconds of limit and project in each round, in turns (3)
-  --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; Tessera, with Go
+  --peers          measure peers too, as far as they are installed: RabbitMQ, Redis, NATS, PostgreSQL, nginx; Tessera, with Go
   --users N        measure growth up to so many users with ten contacts each (100000)
   --entries N      measure growth up to a log of so many entries (1000000)
   --against DIR    call-cost, call-start: hold the server against that of another checkout, which is built
@@ -138,7 +140,7 @@ async function main(): Promise<void> {
   if (values.smoke) await Promise.all(Array.from({ length: SMOKE_JOBS }, (_, job) => work(`smoke-${job}`)))
   else await work('stores')
   // The figures of a smoke run are noise; a table of them would only mislead.
-  if (!values.smoke) process.stderr.write(`\n${formatTable(results)}`)
+  if (!values.smoke) process.stderr.write(`\n${formatTable(results)}\n${formatPeers(results)}`)
   else if (process.exitCode === undefined) process.stderr.write(`${chosen.length} benchmarks can run\n`)
 }
 

@@ -21,6 +21,12 @@ const MEMORY: Row = {
   project: 'memory of its own when ready',
   limit: 'an empty Node process',
   unit: 'MB',
+  goal: {
+    of: 'project',
+    is: 'at most',
+    value: 160,
+    because: 'V8 keeps what a start has read and needs no more until its young generation of 48 MB is full.',
+  },
   notShown:
     'Pages of the store that are mapped are not among it: the system takes them back when it needs memory. Before any request.',
 }
@@ -30,10 +36,9 @@ const TIME_GROWTH: Row = {
   limit: 'the same with a smaller log',
 }
 const MEMORY_GROWTH: Row = {
-  ...MEMORY,
+  ...withoutGoal(MEMORY),
   name: 'startup-memory-growth',
   limit: TIME_GROWTH.limit,
-  goal: { of: 'ratio', is: 'at most', value: 1.2 },
 }
 
 export const startup: Benchmark = { name: 'startup', run }

@@ -65,7 +65,7 @@ function causeOfUnknown(connection: ConnectionState, { position, subscriptionId 
   }
   const { userId, deviceId } = connection.device
   const head = connection.deps.inbox.head(userId, deviceId)
-  const isInInbox = position?.epoch === head.epoch && position.offset < head.nextOffset
+  const isInInbox = position?.epoch === head.epoch && position.offset < head.givenBelow
   if (isInInbox) return 'names a message that an earlier connection was given, it comes again on this one'
   return connection.peer.version === '1.2'
     ? 'has an id that no MESSAGE of this connection had as its ack header'

@@ -1,6 +1,6 @@
 /**
- * MESSAGEs of the application's events, as they leave. Many devices are told the same, but for a key, an event id and the
- * like: the frame is put together once for all of them, with gaps, and each device's costs what stands in the gaps.
+ * MESSAGE frames of the application's events. A change sends many devices the same event, but for a key, an event id and the
+ * like: its frame is put together once, with gaps, and each device costs only the members in the gaps.
  */
 
 import { type NoticeItem, noticeOf } from '../../src/domain/messages/inbox.ts'
@@ -10,7 +10,9 @@ import { EVENTS } from '../../src/schema/event.ts'
 import type { EventReader, OwnMembers } from '../../src/schema/event-form.ts'
 import { formatGapped, formatInGap, formatJson, type IdForm, type JsonGap } from '../../src/schema/json.ts'
 import { SharedMessage, type SubscriptionHead } from '../../src/stomp/serializer.ts'
-import type { ConnectedDevice } from './deps.ts'
+
+/** The device that an event is for. */
+type Receiver = Required<Pick<EventReader, 'userId' | 'deviceId'>>
 
 /** How events are written. */
 export interface EventWords {
@@ -18,7 +20,7 @@ export interface EventWords {
   /** See `Admit`, for `media_ready`. */
   readonly admit?: Admit | undefined
   /** The user as `GET user` has them, for `profile_changed`. */
-  readonly userOf: (device: ConnectedDevice) => ReturnType<NonNullable<EventReader['user']>>
+  readonly userOf: (device: Receiver) => ReturnType<NonNullable<EventReader['user']>>
 }
 
 /** The subscription that gets a MESSAGE, and by which name. */
@@ -28,7 +30,7 @@ export interface MessagePlace {
   readonly isRedelivered: boolean
 }
 
-/** A frame with gaps for what is each device's own. */
+/** A frame with gaps for the members of each device. */
 interface SharedFrame extends Pick<NoticeItem, 'body' | 'sentAtMs'> {
   readonly expiresAtMs: number
   readonly message: SharedMessage
@@ -51,7 +53,7 @@ export class EventFrames {
     place: MessagePlace,
     item: NoticeItem,
     expiresAtMs: number,
-    device: ConnectedDevice,
+    device: Receiver,
     badge: Badge | undefined,
   ): Buffer {
     const { admit, userOf } = this.#words
@@ -81,7 +83,7 @@ export class EventFrames {
     for (const frame of this.#shared)
       if (frame.body === body && frame.sentAtMs === sentAtMs && frame.expiresAtMs === expiresAtMs)
         return frame
-    // What is each device's own is left out of it, so it is written for none.
+    // Written for no device: members of its own are left out.
     const { texts, gaps } = formatGapped(this.#bodyOf(item, {}), new Set(Object.keys(own)), this.#words.idsAs)
     const message = new SharedMessage(headersOf(item, expiresAtMs), texts)
     const frame = { body, sentAtMs, expiresAtMs, message, gaps }

@@ -11,6 +11,8 @@ export interface Goal {
   readonly of: 'ratio' | 'cpuRatio' | 'project'
   readonly is: 'at least' | 'at most'
   readonly value: number
+  /** What keeps it from being higher, where that is not ours: one sentence. */
+  readonly because?: string
 }
 
 /** One row of the table: a question, its limit and its goal. */

@@ -1,6 +1,6 @@
 /**
  * Callers, who start and end calls by HTTP, and callees' devices, which ring: each has a STOMP connection, and
- * acknowledges what comes. In a call that is answered, callers have connections too.
+ * acknowledges its messages. In a call that is answered, callers have connections too.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -100,7 +100,7 @@ export class CallClients {
     )
   }
 
-  /** Takes a caller back whose call is over. */
+  /** Takes a caller back after the call. */
   release(caller: Caller): void {
     const waiting = this.#waiting.shift()
     if (waiting === undefined) this.#idle.push(caller)

@@ -137,7 +137,7 @@ class House {
       inbox: {
         head(_userId, deviceId) {
           const { nextOffset, waiting } = deviceOf(deviceId)
-          return { epoch: 1, nextOffset, lostOffset: 0, count: waiting.length }
+          return { epoch: 1, nextOffset, givenBelow: nextOffset, lostOffset: 0, count: waiting.length }
         },
         after: (_userId, deviceId, offset) => deviceOf(deviceId).waiting.filter(each => each.offset > offset),
         isSettling: () => false,

@@ -33,6 +33,12 @@ export function cpuSeconds(pid: number): number {
   }
 }
 
+/** Its child processes now. */
+export function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1')
+  return text.split(' ').filter(Boolean).map(Number)
+}
+
 /** Processor milliseconds of a process's main thread so far; NaN where the system does not say. */
 export function mainThreadMs(pid: number): number {
   try {

@@ -8,6 +8,8 @@ export interface Subscribing {
   readonly id: string
   readonly destination: string
   readonly ack: 'auto' | 'client' | 'client-individual'
+  /** Further header lines, which a peer may take. */
+  readonly headers?: readonly string[]
 }
 
 /** Header lines of CONNECT by which a client says to whom it speaks and who it is. */
@@ -42,9 +44,10 @@ export class StompSocket extends WebSocketClient {
   /** Subscribes to all of them at once; resolves when the last is confirmed. */
   async subscribe(subscribings: readonly Subscribing[]): Promise<void> {
     const confirmed = this.#next('RECEIPT')
-    const frames = subscribings.map(({ id, destination, ack }, at) => {
-      const receipt = at === subscribings.length - 1 ? 'receipt:r\n' : ''
-      return wireFrame(`SUBSCRIBE\nid:${id}\ndestination:${destination}\nack:${ack}\n${receipt}\n\0`)
+    const frames = subscribings.map(({ id, destination, ack, headers = [] }, at) => {
+      const receipt = at === subscribings.length - 1 ? ['receipt:r'] : []
+      const lines = [`id:${id}`, `destination:${destination}`, `ack:${ack}`, ...headers, ...receipt]
+      return wireFrame(`SUBSCRIBE\n${lines.join('\n')}\n\n\0`)
     })
     this.send(Buffer.concat(frames))
     await confirmed

@@ -41,7 +41,7 @@ export interface EventForm {
    * one kind: `EVENTS[event.kind]` is the one to ask.
    */
   body(event: DeviceEvent, reader: EventReader): object
-  /** Members of the body that devices which are told the same have for themselves; 'all' where they share none. */
+  /** Members of the body that differ between the devices that a change notifies; 'all' where no member is shared. */
   readonly own: OwnMembers | 'all'
 }
 

@@ -93,7 +93,7 @@ function formatArray(elements: readonly unknown[], idsAs: IdForm): string {
 
 /** The JSON of an object with gaps for members that each of its receivers has for itself. */
 export interface GappedJson {
-  /** What stands before, between and behind the gaps. */
+  /** The parts before, between and behind the gaps. */
   readonly texts: readonly string[]
   readonly gaps: readonly JsonGap[]
 }
@@ -101,12 +101,12 @@ export interface GappedJson {
 export interface JsonGap {
   /** The member's name. */
   readonly name: string
-  /** What stands before its value; where it has none, nothing stands in the gap. */
+  /** The text before its value; a member without a value is left out with it. */
   readonly intro: string
 }
 
 /**
- * What stands in a gap: the member, one character for each octet of its UTF-8. Departure from a look at the finished text:
+ * The member in a gap, one character for each octet of its UTF-8. Departure from a look at the finished text:
  * most values are ids and plain strings, which are known to be ASCII.
  */
 export function formatInGap({ intro }: JsonGap, value: unknown, idsAs: IdForm): string {

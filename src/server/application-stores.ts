@@ -3,6 +3,7 @@
 import { USER_VIEW_TABLES } from '../api/accounts/user-view.ts'
 import type { UserViews } from '../api/deps.ts'
 import type { TokenLifetimes } from '../domain/accounts/session.ts'
+import type { Presence } from '../domain/devices/presence.ts'
 import type { UserId } from '../domain/ids.ts'
 import { deriveSecrets } from '../domain/secrets.ts'
 import { SETTLED_WITHIN_MS, USER_VIEWS_KEPT_MAX } from '../limits.ts'
@@ -69,7 +70,7 @@ export type Stores = ReturnType<typeof openStores>
 export function openReadStores(
   database: ReadStore,
   inboxWrites: (inbox: InboxStore) => InboxWrites,
-  deps: Omit<StoresDeps, 'retention'>,
+  deps: Omit<StoresDeps, 'retention'> & Partial<Presence>,
 ) {
   const { lifetimes, nowMs } = deps
   const secrets = deriveSecrets(deps.secret)
@@ -124,7 +125,10 @@ export function openReadStores(
 /** `isConnected` says whether the device has a socket at this moment. */
 export function openStores(database: Store, isConnected: NoticesDeps['isConnected'], deps: StoresDeps) {
   const { randomBytes, retention } = deps
-  const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), deps)
+  const reads = openReadStores(database, inbox => new LocalInboxWrites(database, inbox), {
+    ...deps,
+    isConnected,
+  })
   const { accounts, sessions, restrictions, expiries, secrets } = reads
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const base = { ...reads, database, randomBytes, outbox }

@@ -112,7 +112,7 @@ export class MessageTemplate {
  */
 export class SharedMessage {
   readonly #lines: string
-  /** What stands before, between and behind the receiver's parts. */
+  /** The parts before, between and behind the receiver's own. */
   readonly #texts: readonly string[]
 
   /** `headers` as for a `MessageTemplate`, of characters that no version has to escape. */

@@ -2,8 +2,24 @@
 
 import t from 'tap'
 import type { ApiDeps } from '../../src/api/deps.ts'
-import { OPERATIONS, READS, type ReadDeps, WRITES, type WriteDeps } from '../../src/api/operations.ts'
-import { type Operation, operation, type Read, read } from '../../src/api/table/operation.ts'
+import {
+  COMMANDS,
+  type CommandDeps,
+  OPERATIONS,
+  READS,
+  type ReadDeps,
+  WRITES,
+  type WriteDeps,
+} from '../../src/api/operations.ts'
+import {
+  type Command,
+  command,
+  type Operation,
+  operation,
+  type Read,
+  read,
+} from '../../src/api/table/operation.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { openReadStores, type ReadStores } from '../../src/server/application-stores.ts'
 import { FollowedStore } from '../../src/store/engine/followed-store.ts'
 import type { View } from '../../src/store/engine/store.ts'
@@ -20,8 +36,8 @@ const RULES = {
 } as const
 const DONE = { status: 204 } as const
 
-t.test('each operation is a read or a write, and is there once', async t => {
-  const all = [...READS, ...WRITES].map(({ id }) => id)
+t.test('each operation is a read, a command or a write, and is there once', async t => {
+  const all = [...READS, ...COMMANDS, ...WRITES].map(({ id }) => id)
   t.same(all.toSorted(), OPERATIONS.map(({ id }) => id).toSorted())
   t.equal(new Set(all).size, OPERATIONS.length)
 })
@@ -77,6 +93,36 @@ t.test('what needs the writer is no read by its type', async t => {
   ]
   const writes: readonly Operation<WriteDeps>[] = [looking, changing, ofLiveCalls, writing, committing]
   t.equal(writes.length, reads.length + 1)
+})
+
+t.test('a command has the writer do it, and changes nothing itself', async t => {
+  const posted = { ...RULES, method: 'POST' } as const
+  const asking = command({
+    ...posted,
+    handle: async ({ askRoom }: Pick<CommandDeps, 'askRoom'>, { idempotent }) => {
+      await askRoom(
+        1n as CallId,
+        { kind: 'leave', by: { userId: 1n as UserId, deviceId: 1n as DeviceId } },
+        idempotent,
+      )
+      return DONE
+    },
+  })
+  const changing = command({
+    ...posted,
+    handle: async ({ database }: Pick<ApiDeps, 'database'>) => database.change(() => DONE),
+  })
+  // @ts-expect-error: the writer counts it
+  const counting = command({ ...posted, rates: [], handle: async () => DONE })
+  // @ts-expect-error: the request of a command has no commit
+  const committing = command({ ...posted, handle: async (_: unknown, { commit }) => commit(() => DONE) })
+  const commands: readonly Command<CommandDeps>[] = [
+    asking,
+    // @ts-expect-error: it is given a store that it can only look at
+    changing,
+  ]
+  const writes: readonly Operation<WriteDeps>[] = [asking, changing, counting, committing]
+  t.equal(writes.length, commands.length + 2)
 })
 
 t.test('the stores of a front have nothing to write with', async t => {

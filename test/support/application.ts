@@ -92,6 +92,7 @@ export function worldOf(
     /** Moves the clock and ends expired rows. */
     async advance(ms: number): Promise<void> {
       clock.advance(ms)
+      await stores.inbox.keepLong(stores.database, clock.nowMs())
       while ((await expiries.sweep(database, clock.nowMs(), 500)) > 0);
     },
     /** Takes the messages in the outbox, oldest first. */

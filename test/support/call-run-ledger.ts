@@ -25,6 +25,8 @@ export type RunNote =
   | { readonly kind: 'kept'; readonly name: string }
 
 /** A room's decision, whether or not it becomes durable. */
+type PutNote = Extract<RunNote, { readonly kind: 'put' }>
+
 export interface DecidedNote {
   readonly kind: 'decided'
   readonly callId: CallId
@@ -166,15 +168,17 @@ export class Ledger {
       return
     }
     const decided = notes.filter(note => note.kind === 'decided')
+    const toWrite = [...decided]
     for (const note of notes) {
-      if (note.kind === 'stored') this.#write(note.call, decided)
+      if (note.kind === 'stored') this.#write(note.call, toWrite)
       else if (note.kind === 'settled') this.device(note.device).settle(note.offsets)
       else if (note.kind === 'erased') this.device(note.device).erase()
       else if (note.kind === 'kept') this.#keep(note.name)
     }
-    const told = puts.filter(({ message }) => message.queue === 'calls')
+    const [told, others] = [[], []] as [PutNote[], PutNote[]]
+    for (const put of puts) (put.message.queue === 'calls' ? told : others).push(put)
     for (const each of decided) this.#compare(each, told)
-    for (const { device, message } of puts) this.device(device).put(message)
+    for (const { device, message } of [...told, ...others]) this.device(device).put(message)
   }
 
   #keep(name: string): void {
@@ -182,8 +186,10 @@ export class Ledger {
     this.#kept.add(name)
   }
 
-  #write(call: Call, ofAll: readonly DecidedNote[]): void {
-    const decided = ofAll.find(({ callId }) => callId === call.callId)
+  /** Takes out the decision that it comes of. */
+  #write(call: Call, ofAll: DecidedNote[]): void {
+    const at = ofAll.findIndex(({ callId }) => callId === call.callId)
+    const [decided] = at < 0 ? [] : ofAll.splice(at, 1)
     if (decided === undefined) return
     const ledger = this.calls.get(call.callId) ?? new CallLedger(call)
     this.calls.set(call.callId, ledger)
@@ -195,7 +201,7 @@ export class Ledger {
   }
 
   /** Messages to devices have to match the room's decision. */
-  #compare({ callId, effects }: DecidedNote, told: Extract<RunNote, { kind: 'put' }>[]): void {
+  #compare({ callId, effects }: DecidedNote, told: PutNote[]): void {
     for (const effect of effects) {
       if (effect.kind !== 'withdraw' && effect.kind !== 'device') continue
       const name = nameOf(effect)
@@ -206,6 +212,7 @@ export class Ledger {
       const put = told.shift()
       const notice = put && noticeIn(put.message)
       const isThere = put?.device === name && notice?.kind === effect.notice.kind
+      if (put !== undefined) this.device(put.device).put(put.message)
       if (!isThere) this.#violate(`${effect.notice.kind} is not in the inbox of ${name}`)
       else if ('encryptedAESKey' in notice && ownerOfKey(notice.encryptedAESKey) !== name) {
         this.#violate(`in the inbox of ${name} is a key of ${ownerOfKey(notice.encryptedAESKey)}`)

@@ -115,6 +115,7 @@ class NotedInbox extends InboxStore {
 }
 
 function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls {
+  const asked = new Map<CallId, object>()
   return {
     open: callId => calls.open(callId),
     read: (view, callId) => calls.read(view, callId),
@@ -123,7 +124,11 @@ function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls 
     apply(decision, nowMs, beside) {
       const { call, ended } = decision
       for (const each of ended ? [ended.call, call] : [call]) memory.noteAhead({ kind: 'stored', call: each })
-      return calls.apply(decision, nowMs, beside)
+      const before = memory.lastAsked
+      const durable = calls.apply(decision, nowMs, beside)
+      if (memory.lastAsked === before) memory.noteOf(asked.get(call.callId)!)
+      else asked.set(call.callId, memory.lastAsked!)
+      return durable
     },
   }
 }

@@ -51,6 +51,7 @@ export class MemoryStore<Note = never> implements Store {
   #written: Written<Note>[] = []
   #running: { readonly change: MemoryChange; readonly notes: Note[] } | undefined
   #notesAhead: Note[] = []
+  #lastAsked: Note[] | undefined
   #isDead = false
   #lastChange = 0
 
@@ -63,6 +64,7 @@ export class MemoryStore<Note = never> implements Store {
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result> {
     const notes = this.#notesAhead
     this.#notesAhead = []
+    this.#lastAsked = notes
     return new Promise<Result>((resolve, reject) => {
       if (this.#isDead) return
       this.#waiting.push({ write, atMs, resolve: resolve as Queued<Note>['resolve'], reject, notes })
@@ -93,6 +95,18 @@ export class MemoryStore<Note = never> implements Store {
   /** Says something of the change that is asked for next. */
   noteAhead(note: Note): void {
     this.#notesAhead.push(note)
+  }
+
+  /** Names the change that was asked for last. */
+  get lastAsked(): object | undefined {
+    return this.#lastAsked
+  }
+
+  /** What was said ahead is of this change, which still waits. */
+  noteOf(asked: object): void {
+    const queued = this.#waiting.find(({ notes }) => notes === asked)
+    assert(queued !== undefined, 'a change that takes more still waits')
+    queued.notes.push(...this.#notesAhead.splice(0))
   }
 
   /** Says something of the change that runs. */
@@ -248,6 +262,7 @@ class MemoryChange extends MemoryView implements Change {
   readonly #earlier: EarlierRow[] = []
   readonly #watched: { readonly watcher: RowWatcher; readonly key: Uint8Array }[] = []
   readonly #endings: (() => void)[] = []
+  readonly #undos: (() => void)[] = []
   readonly #locals = new Map<object, unknown>()
   #isRunning = true
 
@@ -282,7 +297,12 @@ class MemoryChange extends MemoryView implements Change {
     this.#endings.push(write)
   }
 
+  whenTakenBack(undo: () => void): void {
+    this.#undos.push(undo)
+  }
+
   attempt<Result>(write: () => Result): Result {
+    const undos = this.#undos.length
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
     this.#locals.clear()
     try {
@@ -290,6 +310,7 @@ class MemoryChange extends MemoryView implements Change {
     } catch (error) {
       this.#locals.clear()
       this.#putBack(this.#earlier.splice(rows))
+      for (const undo of this.#undos.splice(undos).reverse()) undo()
       this.happenings.length = happenings
       this.#endings.length = endings
       throw error

@@ -119,6 +119,7 @@ export function openTestActors(t: Test, options: TestActorsOptions = {}): TestAc
     expiries: new Expiries(),
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
+    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
   })
   database.subscribe('inbox-news', ({ userId, deviceId }) => tellNews(connections, userId, deviceId))
   database.subscribe('badge-changed', ({ userId }) => tellBadge(connections, userId))

@@ -3,8 +3,8 @@
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
 import { isSeen } from '../../store/calls/history-rows.ts'
 import { idsKey } from '../../store/engine/keys.ts'
-import { endOf } from '../../store/messages/inbox-store.ts'
-import { isSettledIn } from '../../store/messages/message-groups.ts'
+import { endOf } from '../../store/messages/kept-inboxes.ts'
+import { isSettledIn } from '../../store/messages/live-rows.ts'
 import type { Entry, Head } from '../../store/messages/message-tables.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'
 

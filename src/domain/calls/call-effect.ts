@@ -3,16 +3,17 @@
  * end, what watchers see, and history. A command that changes nothing therefore tells nothing.
  */
 
-import type { DeviceId, UserId } from '../ids.ts'
+import type { UserId } from '../ids.ts'
 import {
   type Call,
   type CallDeviceRef,
   type CallEndReason,
+  type ChangedParticipant,
+  changedParticipants,
   isJoined,
   isOver,
   isPending,
   isSameDevice,
-  memberOf,
   type Participant,
   participantOf,
   RING_S,
@@ -39,20 +40,21 @@ export function effectsOf(
   after: Call,
   by: CallDeviceRef | undefined,
   nowMs: number,
-): CallEffect[] {
-  if (before === after) return []
-  const change: Change = { before, after, by, nowMs, invitations: [], overNotices: new Map() }
-  const around = peopleAround(after)
-  const members = after.participants.filter(({ isWithheld }) => !isWithheld)
-  return [
-    ...members.flatMap(participant => invitationsTo(change, around, participant)),
-    ...members.flatMap(participant => endsOfInvitation(change, participant)),
-    ...members.flatMap(participant => endsOfAttendance(change, participant)),
-    ...endings(change),
-    ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
-    ...historyOf(change),
-    ...webhookEventsOf(before, after).map(event => ({ kind: 'webhook' as const, event })),
-  ]
+): readonly CallEffect[] {
+  if (before === after) return NO_EFFECTS
+  const effects: CallEffect[] = []
+  const change: Change = { before, after, by, nowMs, invitations: [], overNotices: [] }
+  const changed = changedParticipants(before, after)
+  const members = changed.filter(({ is }) => !is.isWithheld)
+  for (const member of members) tellOfInvitation(effects, change, member)
+  for (const member of members) tellOfInvitationsEnd(effects, change, member)
+  for (const member of members) tellOfAttendancesEnd(effects, change, member)
+  effects.push(...endings(change))
+  for (const event of topicEvents(change, changed)) effects.push({ kind: 'topic', event })
+  const history = historyEffectOf(before, after)
+  if (history !== undefined) effects.push(history)
+  for (const event of webhookEventsOf(before, after)) effects.push({ kind: 'webhook', event })
+  return effects
 }
 
 /**
@@ -81,41 +83,35 @@ interface Change {
   readonly after: Call
   readonly by: CallDeviceRef | undefined
   readonly nowMs: number
-  /** Devices that are told the same share one body, which is then packed, sealed and written as JSON once. */
+  /** Devices that get the same message share one body: it is packed, sealed and written as JSON once. */
   readonly invitations: Invitation[]
-  readonly overNotices: Map<string, OverBody>
+  readonly overNotices: OverBody[]
 }
 
 type Invitation = Extract<KeyedNotice, { readonly kind: 'call_invitation' }>
 
 /** An invitation to each device that rings now and did not before. */
-function invitationsTo(
-  change: Change,
-  around: readonly PersonName[],
-  participant: Participant,
-): DeviceEffect[] {
-  if (!isPending(participant)) return []
-  const { userId, devices } = participant
-  const was = change.before && memberOf(change.before, userId)
-  const rang = was !== undefined && isPending(was) ? was.devices : []
-  return devices.flatMap(({ deviceId, encryptedAESKey, sealedBy }) => {
-    if (encryptedAESKey === undefined || sealedBy === undefined) return []
-    if (rang.some(device => device.deviceId === deviceId)) return []
-    const invitation = invitationOf(change, around, participant, sealedBy)
-    return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, invitation.expiresAtMs)]
-  })
+function tellOfInvitation(effects: CallEffect[], change: Change, { was, is }: ChangedParticipant): void {
+  if (!isPending(is)) return
+  const { userId } = is
+  const rang = was !== undefined && !was.isWithheld && isPending(was) ? was.devices : []
+  for (const { deviceId, encryptedAESKey, sealedBy } of is.devices) {
+    if (encryptedAESKey === undefined || sealedBy === undefined) continue
+    if (rang.some(device => device.deviceId === deviceId)) continue
+    const invitation = invitationOf(change, is, sealedBy)
+    effects.push(keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, invitation.expiresAtMs))
+  }
 }
 
 function invitationOf(
   { after, invitations }: Change,
-  around: readonly PersonName[],
   participant: Participant,
   sealedBy: CallDeviceRef,
 ): Invitation {
   const { invitedAtMs, isVideo, isOnGoing } = participant
   const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
   const expiresAtMs = invitedAtMs + RING_S * 1000
-  // What is not compared is the call's, or the caller's.
+  // All other members are the call's, or the caller's.
   const known = invitations.find(
     each =>
       each.callerId === callerId &&
@@ -141,7 +137,7 @@ function invitationOf(
     isVideo,
     isOnGoing,
     expiresAtMs,
-    participants: around,
+    participants: invitations[0]?.participants ?? peopleAround(after),
     keyEpoch: after.keyEpoch,
     keyFromUserId: sealedBy.userId,
     keyFromDeviceId: sealedBy.deviceId,
@@ -158,18 +154,28 @@ function peopleAround({ participants }: Call): PersonName[] {
 }
 
 /** The ringing devices stop: one of them answered, or the time ran out. */
-function endsOfInvitation(change: Change, participant: Participant): CallEffect[] {
-  const { before, by } = change
-  const was = before && participantOf(before, participant.userId)
-  if (was === undefined || !isPending(was) || isPending(participant)) return []
-  const { userId, state } = participant
-  const end = endOfInvitation(change, participant)
+function tellOfInvitationsEnd(effects: CallEffect[], change: Change, { was, is }: ChangedParticipant): void {
+  const { by } = change
+  if (was === undefined || !isPending(was) || isPending(is)) return
+  const { userId, state } = is
+  const end = endOfInvitation(change, is)
   const isMissed = end.kind === 'call_cancelled' && state === 'missed' ? true : undefined
-  return was.devices.map(({ deviceId }) => {
-    const isOwn = by !== undefined && isSameDevice(by, { userId, deviceId })
-    if (isOwn) return { kind: 'withdraw', userId, deviceId }
-    return { ...overNotice(change, was, deviceId, end), replaces: 'invitation', isMissed }
-  })
+  const notice = overNotice(change, was, end)
+  for (const { deviceId } of was.devices) {
+    const isOwn = by !== undefined && by.userId === userId && by.deviceId === deviceId
+    if (isOwn) effects.push({ kind: 'withdraw', userId, deviceId })
+    else
+      effects.push({
+        kind: 'device',
+        userId,
+        deviceId,
+        notice,
+        encryptedAESKey: undefined,
+        expiresAtMs: undefined,
+        replaces: 'invitation',
+        isMissed,
+      })
+  }
 }
 
 type OverBody = Extract<PlainCallNotice, { readonly atMs: number }>
@@ -194,17 +200,18 @@ function endOfInvitation({ after }: Change, { state }: Participant): End {
 }
 
 /** The device that was in the call is not any more: the call moved, or its user was removed. */
-function endsOfAttendance(change: Change, participant: Participant): DeviceEffect[] {
-  const { before, after, by, nowMs } = change
-  const { userId, attendance, state } = participant
-  const was = before && participantOf(before, userId)
+function tellOfAttendancesEnd(effects: CallEffect[], change: Change, { was, is }: ChangedParticipant): void {
+  const { after, by, nowMs } = change
+  const { userId, attendance, state } = is
   const deviceId = was?.attendance?.deviceId
-  if (was === undefined || deviceId === undefined || isOver(after)) return []
-  if (isJoined(was) && isJoined(participant) && attendance?.deviceId !== deviceId) {
-    return [overNotice(change, was, deviceId, { kind: 'call_moved' })]
+  if (was === undefined || deviceId === undefined || isOver(after)) return
+  const device = { userId, deviceId }
+  if (isJoined(was) && isJoined(is) && attendance?.deviceId !== deviceId) {
+    effects.push(plainNotice(device, overNotice(change, was, { kind: 'call_moved' })))
+    return
   }
   const wasThere = isJoined(was) || was.state === 'lost'
-  if (!wasThere || state !== 'removed') return []
+  if (!wasThere || state !== 'removed') return
   const { callId, version } = after
   const ending = {
     callId,
@@ -214,7 +221,7 @@ function endsOfAttendance(change: Change, participant: Participant): DeviceEffec
     endedAtMs: nowMs,
   }
   const endedBy = by === undefined ? {} : { endedBy: by.userId }
-  return [plainNotice({ userId, deviceId }, { kind: 'call_ended', ...ending, ...endedBy })]
+  effects.push(plainNotice(device, { kind: 'call_ended', ...ending, ...endedBy }))
 }
 
 /** The end of the call, to the devices that are in it, or believe that they are, or ask to be; not to who ended it. */
@@ -252,59 +259,63 @@ function askersOf({ rejoinAsks, participants }: Call): CallDeviceRef[] {
   return rejoinAsks.filter(ask => !rings(ask))
 }
 
-function topicEvents({ before, after }: Change): CallTopicEvent[] {
-  if (before === undefined) return []
+function topicEvents({ before, after }: Change, changed: readonly ChangedParticipant[]): CallTopicEvent[] {
+  const events: CallTopicEvent[] = []
+  if (before === undefined) return events
   const { callId, version, status, hostUserId } = after
-  const events = isOver(after) ? [] : after.participants.flatMap(one => participantEvents(before, after, one))
+  if (!isOver(after)) {
+    for (const each of changed) {
+      const kind = eventOf(each)
+      if (kind !== undefined)
+        events.push({ kind, callId, version, participant: participantView(after, each.is) })
+    }
+  }
   if (status !== before.status) events.push({ kind: 'call_status', callId, version, status })
   if (hostUserId !== before.hostUserId) events.push({ kind: 'host_changed', callId, version, hostUserId })
   return events
 }
 
-function participantEvents(before: Call, after: Call, participant: Participant): CallTopicEvent[] {
-  const was = participantOf(before, participant.userId)
-  const isSameState = was?.state === participant.state
-  const isOnSameDevice = was?.attendance?.deviceId === participant.attendance?.deviceId
-  const isSilent = isSameState && (isOnSameDevice || !isJoined(participant))
-  const sends = `${was?.attendance?.feedIds ?? ''}` !== `${participant.attendance?.feedIds ?? ''}`
-  if (isSilent && !(isJoined(participant) && sends)) return []
-  const kind = isSilent ? 'media_changed' : EVENTS[participant.state]
-  const { callId, version } = after
-  return [{ kind, callId, version, participant: participantView(after, participant) }]
+function eventOf({ was, is }: ChangedParticipant): ParticipantEventKind | undefined {
+  const isSameState = was?.state === is.state
+  const isOnSameDevice = was?.attendance?.deviceId === is.attendance?.deviceId
+  const isSilent = isSameState && (isOnSameDevice || !isJoined(is))
+  if (!isSilent) return EVENTS[is.state]
+  return isJoined(is) && !isSameFeeds(was?.attendance?.feedIds, is.attendance?.feedIds)
+    ? 'media_changed'
+    : undefined
 }
 
-function historyOf({ before, after }: Change): CallEffect[] {
-  const effect = historyEffectOf(before, after)
-  return effect === undefined ? [] : [effect]
+function isSameFeeds(one: readonly number[] = [], other: readonly number[] = []): boolean {
+  return one === other || (one.length === other.length && one.every((feedId, at) => feedId === other[at]))
 }
 
-function overNotice(
-  { after, nowMs, overNotices }: Change,
-  participant: Participant,
-  deviceId: DeviceId,
-  end: End,
-): DeviceEffect {
-  const { userId, isVideo } = participant
+function overNotice({ after, nowMs, overNotices }: Change, participant: Participant, end: End): OverBody {
+  const { isVideo } = participant
   const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
-  const name = `${end.kind} ${end.reason} ${callerId} ${isVideo} ${isContact} ${alias}`
-  let notice = overNotices.get(name)
-  if (notice === undefined) {
-    const { callId, version } = after
-    notice = {
-      ...end,
-      callId,
-      version,
-      callerId,
-      callerName,
-      displayName,
-      alias,
-      isContact,
-      isVideo,
-      atMs: nowMs,
-    }
-    overNotices.set(name, notice)
-  }
-  return plainNotice({ userId, deviceId }, notice)
+  // What is not compared is the call's, or the caller's.
+  const known = overNotices.find(
+    each =>
+      each.kind === end.kind &&
+      reasonOf(each) === end.reason &&
+      each.callerId === callerId &&
+      each.alias === alias &&
+      each.isContact === isContact &&
+      each.isVideo === isVideo,
+  )
+  if (known !== undefined) return known
+  const { callId, version } = after
+  const over = { callId, version, callerId, callerName, displayName, alias, isContact, isVideo, atMs: nowMs }
+  // In this order: V8 takes ten times as long to add members after a spread.
+  const notice: OverBody =
+    end.kind === 'call_answered_elsewhere'
+      ? { kind: end.kind, reason: end.reason, ...over }
+      : { kind: end.kind, ...over }
+  overNotices.push(notice)
+  return notice
+}
+
+function reasonOf(notice: OverBody): ElsewhereReason | undefined {
+  return notice.kind === 'call_answered_elsewhere' ? notice.reason : undefined
 }
 
 /** To the device that the entry is for. */
@@ -346,6 +357,9 @@ export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: n
 /** A device that was away for longer reads the call's record. */
 const READY_MS = 3_600_000
 
+type ParticipantEventKind = Extract<CallTopicEvent, { readonly participant: unknown }>['kind']
+
+const NO_EFFECTS: readonly CallEffect[] = []
 const EVENTS = {
   invited: 'participant_invited',
   ringing: 'participant_ringing',

@@ -205,8 +205,7 @@ function refusalOfCallees(
 ): CallRefused | undefined {
   const faults = faultsOfCallees(by.userId, calleeIds)
   if (faults.length > 0) return invalid(faults)
-  const callees = new Map(facts.callees.map(callee => [callee.userId, callee]))
-  const strangers = calleeIds.filter(userId => !callees.get(userId)?.mayBeCalled)
+  const strangers = calleeIds.filter((userId, at) => !calleeOf(facts, userId, at)?.mayBeCalled)
   if (strangers.length === 0) return undefined
   const members = { calleeIds: strangers.map(String) }
   const detail = `${strangers.length} callees are no contacts of yours and take no calls from others`
@@ -226,10 +225,10 @@ function calledPeople(
   const read =
     call === undefined ? slicesFor(by.userId, calleeIds, encryptedAESKeys) : readKeyMap(encryptedAESKeys)
   if (read.kind === 'refused') return read
-  const { slices } = read
+  const { slices, slicesOf } = read
   const declared = keyMembers === undefined ? undefined : readKeyMembers(keyMembers, encryptedAESKeys, by)
   if (declared?.kind === 'refused') return declared
-  const known = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId)!)
+  const known = calleeIds.map((userId, at) => calleeOf(facts, userId, at)!)
   const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
   const own = facts.ownDevices
     .filter(deviceId => call === undefined || deviceId !== by.deviceId)
@@ -241,15 +240,14 @@ function calledPeople(
   const inCall = call === undefined ? [] : joinedDevices(call).filter(device => !isSameDevice(device, by))
   const ringing = call === undefined ? [] : ringingDevices(call)
   const mismatch = refusalOfDevices(
-    slices,
+    read,
     [...required, ...inCall],
     [...own, ...listed, ...ringing],
     seqsOf(known),
   )
   if (mismatch !== undefined) return mismatch
   const sealedBy = { userId: by.userId, deviceId: by.deviceId }
-  const devicesOf = (id: UserId) =>
-    slices.filter(({ userId }) => userId === id).map(slice => callDevice(slice, sealedBy))
+  const devicesOf = (userId: UserId) => (slicesOf.get(userId) ?? []).map(slice => callDevice(slice, sealedBy))
   return {
     kind: 'called',
     callees: known.map(({ userId, displayName, caller, isWithheld, isSuspended, deviceIds }) => ({
@@ -265,6 +263,12 @@ function calledPeople(
   }
 }
 
+/** The facts stand in the order of the ids, but for people who are none. */
+function calleeOf({ callees }: CallFacts, userId: UserId, at: number): CalleeFacts | undefined {
+  const inPlace = callees[at]
+  return inPlace?.userId === userId ? inPlace : callees.find(callee => callee.userId === userId)
+}
+
 function seqsOf(callees: readonly CalleeFacts[]): ReadonlyMap<UserId, number> {
   return new Map(callees.flatMap(({ userId, deviceList }) => (deviceList ? [[userId, deviceList.seq]] : [])))
 }
@@ -273,8 +277,8 @@ function seqsOf(callees: readonly CalleeFacts[]): ReadonlyMap<UserId, number> {
 function slicesFor(callerId: UserId, calleeIds: readonly UserId[], map: SentKeyMap): KeyMap | CallRefused {
   const read = readKeyMap(map)
   if (read.kind === 'refused') return read
-  const isMeant = ({ userId }: KeySlice) => userId === callerId || calleeIds.includes(userId)
-  const astray = read.slices.filter(slice => !isMeant(slice))
+  const meant = new Set([callerId, ...calleeIds])
+  const astray = read.slices.filter(({ userId }) => !meant.has(userId))
   if (astray.length === 0) return read
   return invalid(
     astray.map(slice => ({

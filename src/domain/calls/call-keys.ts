@@ -178,7 +178,7 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
   const required = others.filter(device => mayHave(device) && !isLeftOut(device))
   // One that has asked comes in with the next key.
   const optional = [...ringingDevices(call), ...(isNewEpoch ? askingDevices(call) : [])].filter(mayHave)
-  const mismatch = refusalOfDevices(slices, required, optional)
+  const mismatch = refusalOfDevices(read, required, optional)
   if (mismatch !== undefined) return mismatch
   const keyed = withSentKeys(call, {
     by,

@@ -7,6 +7,7 @@ import type { UserId } from '../ids.ts'
 import {
   type Call,
   type CallMoment,
+  changedParticipants,
   isJoined,
   isOver,
   isPending,
@@ -51,10 +52,8 @@ function momentsOf(
 ): CallMoment[] {
   const moments = new Moments(nowMs)
   if (before === undefined) moments.add('started', after.initiatorId)
-  for (const participant of after.participants) {
-    const was = before && participantOf(before, participant.userId)
-    if (before === undefined && participant.userId === after.initiatorId) continue
-    addOf(moments, was, participant, by)
+  for (const { was, is } of changedParticipants(before, after)) {
+    if (before !== undefined || is.userId !== after.initiatorId) addOf(moments, was, is, by)
   }
   if (before !== undefined && !isOver(before) && isOver(after)) moments.add('ended', undefined, after.endedBy)
   return moments.all
@@ -92,9 +91,11 @@ class Moments {
 
   add(kind: MomentKind, userId: UserId | undefined, byUserId?: UserId): void {
     const known = this.all.find(moment => moment.kind === kind && moment.byUserId === byUserId)
-    const userIds = userId === undefined ? [] : [userId]
-    if (known !== undefined) known.userIds.push(...userIds)
-    else this.all.push({ atMs: this.#nowMs, kind, userIds, ...(byUserId !== undefined && { byUserId }) })
+    if (known === undefined) {
+      const userIds = userId === undefined ? [] : [userId]
+      const moment = { atMs: this.#nowMs, kind, userIds }
+      this.all.push(byUserId === undefined ? moment : { ...moment, byUserId })
+    } else if (userId !== undefined) known.userIds.push(userId)
   }
 }
 

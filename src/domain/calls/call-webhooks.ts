@@ -4,14 +4,22 @@
  */
 
 import type { MissedReason, WebhookEvent } from '../operators/webhook-event.ts'
-import { type Call, isJoined, isOver, isPending, type Participant, participantOf } from './call.ts'
+import {
+  type Call,
+  type ChangedParticipant,
+  changedParticipants,
+  isJoined,
+  isOver,
+  isPending,
+  type Participant,
+} from './call.ts'
 
 /** In the order in which they happened. */
 export function webhookEventsOf(before: Call | undefined, after: Call): WebhookEvent[] {
   const events: WebhookEvent[] = []
   if (before === undefined) events.push(startOf(after))
-  for (const participant of after.participants) {
-    const event = answerOf(before, after, participant)
+  for (const changed of changedParticipants(before, after)) {
+    const event = answerOf(after, changed)
     if (event !== undefined) events.push(event)
   }
   if (isOver(after) && (before === undefined || !isOver(before))) events.push(endOf(after))
@@ -24,9 +32,8 @@ function startOf({ callId, initiatorId, participants, isVideo }: Call): WebhookE
 }
 
 /** The answer to an invitation, or that none came. Where the inviter was blocked, no call was missed. */
-function answerOf(before: Call | undefined, after: Call, participant: Participant): WebhookEvent | undefined {
+function answerOf(after: Call, { was, is: participant }: ChangedParticipant): WebhookEvent | undefined {
   const { userId, state, invitedBy, isWithheld } = participant
-  const was = before && participantOf(before, userId)
   if (was?.state === state || userId === after.initiatorId || isWithheld) return undefined
   const named = { callId: after.callId, callerId: invitedBy, userId }
   if (isJoined(participant) && was?.joinedAtMs === undefined) return answered(named, participant)

@@ -16,6 +16,7 @@
  *     any ─ the host removes ─> removed
  */
 
+import { assert } from '../../errors.ts'
 import type { KeyAlgorithm } from '../devices/public-key.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
 
@@ -260,6 +261,24 @@ export function isJoined({ state }: Participant): boolean {
 
 export function participantOf(call: Call, userId: UserId): Participant | undefined {
   return call.participants.find(participant => participant.userId === userId)
+}
+
+/** A participant whom a change touched, before and after it. */
+export interface ChangedParticipant {
+  readonly was: Participant | undefined
+  readonly is: Participant
+}
+
+/** A change leaves all participants in their places, and shares those whom it does not touch. */
+export function changedParticipants(before: Call | undefined, { participants }: Call): ChangedParticipant[] {
+  const changed: ChangedParticipant[] = []
+  for (let at = 0; at < participants.length; at++) {
+    const [was, is] = [before?.participants[at], participants[at]!]
+    if (was === is) continue
+    assert(was === undefined || was.userId === is.userId, 'participants keep their places')
+    changed.push({ was, is })
+  }
+  return changed
 }
 
 /** The participant if it is this device of theirs that is in the call. */

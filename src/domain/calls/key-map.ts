@@ -3,7 +3,7 @@
  * required device gets one, and that each looks encrypted.
  */
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { FieldError } from '../../errors.ts'
 import { type DeviceId, parseUint64, type UserId } from '../ids.ts'
 import type { CallDeviceRef } from './call.ts'
@@ -14,6 +14,7 @@ import type { KeySlice } from './call-notice.ts'
 export interface KeyMap {
   readonly kind: 'key-map'
   readonly slices: readonly KeySlice[]
+  readonly slicesOf: ReadonlyMap<UserId, readonly KeySlice[]>
 }
 
 /**
@@ -22,23 +23,32 @@ export interface KeyMap {
  * name the entries.
  */
 export function readKeyMap(map: SentKeyMap): KeyMap | CallRefused {
-  const entries = Object.entries(map)
-  if (entries.length > ENTRIES_MAX) {
+  const names = Object.keys(map)
+  if (names.length > ENTRIES_MAX) {
     return invalid([fault('', 'TOO_MANY', `not more than ${ENTRIES_MAX} entries`)])
   }
   const slices: KeySlice[] = []
+  const slicesOf = new Map<UserId, KeySlice[]>()
   const faults: FieldError[] = []
   const values = new Set<string>()
-  for (const [name, encryptedAESKey] of entries) {
+  for (const name of names) {
+    const encryptedAESKey = map[name]!
     const device = parseKeyMapName(name)
     const isCopy = values.has(encryptedAESKey)
     const problem = isCopy ? COPIED : faultOfKey(encryptedAESKey)
     values.add(encryptedAESKey)
     if (device === undefined) faults.push(fault('', 'FORMAT', 'an entry is not named <userId>_<deviceId>'))
     else if (problem !== undefined) faults.push(fault(`/${name}`, problem.code, problem.detail))
-    else slices.push({ userId: device.userId, deviceId: device.deviceId, encryptedAESKey })
+    else {
+      const { userId, deviceId } = device
+      const slice = { userId, deviceId, encryptedAESKey }
+      slices.push(slice)
+      const known = slicesOf.get(userId)
+      if (known === undefined) slicesOf.set(userId, [slice])
+      else known.push(slice)
+    }
   }
-  return faults.length === 0 ? { kind: 'key-map', slices } : invalid(faults)
+  return faults.length === 0 ? { kind: 'key-map', slices, slicesOf } : invalid(faults)
 }
 
 /** Why this text is no encrypted key, under the pointer of its own; undefined when it may be one. */
@@ -52,12 +62,14 @@ export function refusalOfKey(encryptedAESKey: string, pointer: string): CallRefu
  * the seq of each device list in `listSeqs`.
  */
 export function refusalOfDevices(
-  slices: readonly KeySlice[],
+  keys: KeyMap,
   required: readonly CallDeviceRef[],
   optional: readonly CallDeviceRef[],
   listSeqs: ReadonlyMap<UserId, number> = new Map(),
 ): CallRefused | undefined {
-  const given = new Set(slices.map(keyMapName))
+  // Names take longer to write than all the rest, and are for refusals.
+  if (areFor(keys, required, optional)) return undefined
+  const given = new Set(keys.slices.map(keyMapName))
   const needed = new Set(required.map(keyMapName))
   const allowed = new Set([...needed, ...optional.map(keyMapName)])
   const missing = [...needed].filter(name => !given.has(name))
@@ -69,6 +81,26 @@ export function refusalOfDevices(
   return refused('DEVICE_LIST_MISMATCH', detail, { members })
 }
 
+function areFor(
+  { slices, slicesOf }: KeyMap,
+  required: readonly CallDeviceRef[],
+  optional: readonly CallDeviceRef[],
+): boolean {
+  const sliceOf = ({ userId, deviceId }: CallDeviceRef) =>
+    slicesOf.get(userId)?.find(slice => slice.deviceId === deviceId)
+  const meant = new Set<KeySlice>()
+  for (const device of required) {
+    const slice = sliceOf(device)
+    if (slice === undefined) return false
+    meant.add(slice)
+  }
+  for (const device of optional) {
+    const slice = sliceOf(device)
+    if (slice !== undefined) meant.add(slice)
+  }
+  return meant.size === slices.length
+}
+
 /** `<userId>_<deviceId>`, a device's name in a map of keys. */
 export function keyMapName({ userId, deviceId }: CallDeviceRef): string {
   return `${userId}_${deviceId}`
@@ -76,27 +108,29 @@ export function keyMapName({ userId, deviceId }: CallDeviceRef): string {
 
 /** SHA-256 of a map and of the members sent with it. Nothing else of a map is kept, since it has keys. */
 export function digestOfKeys(map: SentKeyMap, saidWith: readonly (string | number | boolean)[]): Uint8Array {
-  const entries = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1))
-  return createHash('sha256')
-    .update(JSON.stringify([...saidWith, entries]))
-    .digest()
+  let text = JSON.stringify(saidWith)
+  for (const name of Object.keys(map).sort()) {
+    const key = map[name]!
+    text += `${name.length} ${name}${key.length} ${key}`
+  }
+  return Buffer.from(hash('sha256', text, 'binary'), 'latin1')
 }
 
 function parseKeyMapName(name: string): CallDeviceRef | undefined {
-  const [userText, deviceText, ...rest] = name.split('_')
-  const userId = parseUint64(userText ?? '')
-  const deviceId = parseUint64(deviceText ?? '')
-  if (userId === undefined || deviceId === undefined || rest.length > 0) return undefined
+  const end = name.indexOf('_')
+  const userId = parseUint64(name.slice(0, Math.max(0, end)))
+  const deviceId = parseUint64(name.slice(end + 1))
+  if (userId === undefined || deviceId === undefined) return undefined
   return { userId: userId as UserId, deviceId: deviceId as DeviceId }
 }
 
 function faultOfKey(text: string): Omit<FieldError, 'pointer'> | undefined {
   // Before anything of its length is decoded.
   if (text.length > KEY_CHARS_MAX) return WRONG_LENGTH
-  const bytes = Buffer.from(text, 'base64')
-  if (bytes.toString('base64') !== text) return NOT_BASE64
-  if (bytes.length === PLAIN_KEY_BYTES) return PLAINTEXT
-  const isOfLength = bytes.length >= KEY_BYTES_MIN && bytes.length <= KEY_BYTES_MAX
+  const length = DECODED.write(text, 'base64')
+  if (DECODED.toString('base64', 0, length) !== text) return NOT_BASE64
+  if (length === PLAIN_KEY_BYTES) return PLAINTEXT
+  const isOfLength = length >= KEY_BYTES_MIN && length <= KEY_BYTES_MAX
   return isOfLength ? undefined : WRONG_LENGTH
 }
 
@@ -120,6 +154,8 @@ const PLAIN_KEY_BYTES = 32
 const KEY_BYTES_MIN = 64
 const KEY_BYTES_MAX = 1_024
 const KEY_CHARS_MAX = 4 * Math.ceil(KEY_BYTES_MAX / 3)
+/** Room for what one text stands for. */
+const DECODED = Buffer.allocUnsafeSlow(KEY_CHARS_MAX)
 
 const NOT_BASE64 = { code: 'FORMAT', detail: 'not canonical base64' }
 const WRONG_LENGTH = {

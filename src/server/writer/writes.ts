@@ -123,7 +123,11 @@ function openWrites(serving: WriterServing): Writes {
     delivery: openDelivery(serving, senders, smsBudget),
     registration: deps.registration,
     lists: deps.lists,
-    expire: countMax => stores.expiries.sweep(stores.database, nowMs(), countMax),
+    async expire(countMax) {
+      // First, since the sweep ends what is kept.
+      await stores.inbox.keepLong(stores.database, nowMs())
+      return await stores.expiries.sweep(stores.database, nowMs(), countMax)
+    },
     sweep: () => serving.requestRates?.sweep(),
     close: senders.close,
   }

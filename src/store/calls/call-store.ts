@@ -50,6 +50,20 @@ export interface KeptReply {
   readonly reply: string
 }
 
+/** Decisions on one call that land together: all that are made before their change begins. */
+interface Step {
+  /** As the last of them left it. */
+  call: Call
+  readonly effects: CallEffect[]
+  readonly beside: WrittenBeside[]
+  durable: Promise<void>
+}
+
+/** The rows of a live call behind a change that has begun: undefined where that did not come to write them. */
+interface LeftCall {
+  written: WrittenCall | undefined
+}
+
 /** The calls as every process reads them. */
 export class CallReader {
   protected readonly rows: CallRows
@@ -76,8 +90,10 @@ export class CallReader {
 /** The calls of the writer. */
 export class CallStore extends CallReader {
   readonly #deps: CallStoreDeps
-  /** Live calls that were written since they were opened. */
-  readonly #written = new Map<CallId, WrittenCall>()
+  /** Steps whose change has not begun, which take more decisions. */
+  readonly #open = new Map<CallId, Step>()
+  /** Live calls that were written since they were opened, as the change leaves them that has begun last. */
+  readonly #left = new Map<CallId, LeftCall>()
   /** Each of a call's pushes asks for it. */
   readonly #ringing: WatchedCache<CallId, ReadonlySet<UserId>>
 
@@ -90,7 +106,8 @@ export class CallStore extends CallReader {
 
   /** As `read`, for the room that decides on the call: all its writes have ended. */
   open(callId: CallId): Call | undefined {
-    this.#written.delete(callId)
+    this.#open.delete(callId)
+    this.#left.delete(callId)
     return this.#deps.database.view(view => this.read(view, callId))
   }
 
@@ -121,58 +138,86 @@ export class CallStore extends CallReader {
    * Writes a decision's effects and the rows beside them; resolves when all of it is durable. Rejects with
    * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
    * otherwise exist without its messages.
+   *
+   * People answer at once, so a decision joins those before it in a change that still waits for its turn.
    */
-  async apply(
+  apply(
     { call, effects, ended }: Omit<CallAccepted, 'kind' | 'reply'>,
     nowMs: number,
-    { kept, audit }: WrittenBeside = {},
+    beside: WrittenBeside = {},
   ): Promise<void> {
+    const { callId } = call
+    const open = this.#open.get(callId)
+    if (open !== undefined && ended === undefined) {
+      open.call = call
+      for (const effect of effects) open.effects.push(effect)
+      open.beside.push(beside)
+      return open.durable
+    }
+    // What is decided later on either call comes behind this.
+    this.#open.delete(callId)
+    if (ended !== undefined) this.#open.delete(ended.call.callId)
+    const step: Step = { call, effects: [...effects], beside: [beside], durable: NOT_ASKED }
     const endOther = ended && this.#writeOf(ended)
-    const write = this.#writeOf({ call, effects })
-    await this.#deps.database.change(change => {
+    const write = this.#writeOf(step)
+    step.durable = this.#deps.database.change(change => {
+      if (this.#open.get(callId) === step) this.#open.delete(callId)
       endOther?.(change)
       write(change)
-      if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
-      if (audit !== undefined) this.#deps.auditLog.add(change, audit)
+      for (const { kept, audit } of step.beside) {
+        if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
+        if (audit !== undefined) this.#deps.auditLog.add(change, audit)
+      }
     }, nowMs)
+    if (ended === undefined) this.#open.set(callId, step)
+    return step.durable
   }
 
   /** Resolves when the call is durable as it was last decided; rejects with `STORE_UNAVAILABLE` when it never will be. */
   async confirm(callId: CallId): Promise<void> {
-    const last = this.#written.get(callId)
-    await this.#deps.database.change(change => assertWritten(change, callId, last))
+    let left: LeftCall | undefined
+    await this.#deps.database.change(change => {
+      left ??= this.#left.get(callId)
+      assertWritten(change, callId, left)
+    })
   }
 
-  #writeOf({ call, effects }: ChangedCall): (change: Change) => void {
-    const { callId } = call
-    const last = this.#written.get(callId)
-    const put = isOver(call) ? this.#putEnded(call, last) : this.#putLive(call, last)
+  /** `step` is read when its change begins. */
+  #writeOf(step: ChangedCall): (change: Change) => void {
+    // The function of a change runs again when another change beside it was taken back.
+    let begun: { readonly before: LeftCall | undefined; readonly after: LeftCall } | undefined
     return change => {
-      assertWritten(change, callId, last)
+      const { call, effects } = step
+      const { callId } = call
+      begun ??= this.#begin(call)
+      assertWritten(change, callId, begun.before)
       for (const effect of effects) this.#carryOut(change, callId, effect)
       this.#deps.webhooks?.add(
         change,
         ...effects.flatMap(each => (each.kind === 'webhook' ? each.event : [])),
       )
-      put(change)
+      const last = begun.before?.written
+      if (isOver(call)) return this.#putEnded(change, call, last)
+      const next = this.rows.next(last, call)
+      begun.after.written = next.written
+      putNext(change, idsKey(callId), last, next)
     }
   }
 
-  #putLive(call: Call, last: WrittenCall | undefined): (change: Change) => void {
-    const next = this.rows.next(last, call)
-    this.#written.set(call.callId, next.written)
-    return change => putNext(change, idsKey(call.callId), last, next)
+  #begin(call: Call) {
+    const { callId } = call
+    const before = this.#left.get(callId)
+    const after: LeftCall = { written: undefined }
+    if (isOver(call)) this.#left.delete(callId)
+    else this.#left.set(callId, after)
+    return { before, after }
   }
 
-  #putEnded(call: Call, last: WrittenCall | undefined): (change: Change) => void {
+  #putEnded(change: Change, call: Call, last: WrittenCall | undefined): void {
     const { callId, endedAtMs } = call
     assert(endedAtMs !== undefined, 'a call that is over has ended at some time')
-    const sealed = this.rows.ended(call, endedAtMs)
-    this.#written.delete(callId)
-    return change => {
-      putEnded(change, idsKey(callId), last, sealed)
-      change.put(CALLS_BY_END, endKey(endedAtMs, callId), 0)
-    }
+    putEnded(change, idsKey(callId), last, this.rows.ended(call, endedAtMs))
+    change.put(CALLS_BY_END, endKey(endedAtMs, callId), 0)
   }
 
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
@@ -203,8 +248,8 @@ export class CallStore extends CallReader {
   }
 }
 
-function assertWritten(change: Change, callId: CallId, last: WrittenCall | undefined): void {
-  if (last === undefined || isWritten(change, callId, last)) return
+function assertWritten(change: Change, callId: CallId, left: LeftCall | undefined): void {
+  if (left === undefined || (left.written !== undefined && isWritten(change, callId, left.written))) return
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
 }
 
@@ -222,5 +267,6 @@ function endOf(key: Uint8Array): ListEntry {
   return { atMs: bytes.readUIntBE(0, 6), id: bytes.readBigUInt64BE(6) }
 }
 
+const NOT_ASKED = Promise.resolve()
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

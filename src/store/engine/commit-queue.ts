@@ -36,6 +36,8 @@ interface QueuedChange {
     | undefined
 }
 
+type Ledger = (changes: readonly LmdbChange[]) => Promise<void>
+
 export interface CommitQueueDeps {
   readonly environment: RootDatabase
   readonly dataFolder: string
@@ -45,7 +47,7 @@ export interface CommitQueueDeps {
    * Where changes have a ledger: makes the changes durable that one transaction has tried, which leaves nothing by itself.
    * Rejects as `ChangeLedger.append` does; an error of another kind ends the queue.
    */
-  readonly ledger: ((changes: readonly LmdbChange[]) => Promise<void>) | undefined
+  readonly ledger: Ledger | undefined
   /** Called for each durable transaction. */
   readonly onCommitted: () => void
   /** Tells the subscribers what a durable change said. */
@@ -105,6 +107,7 @@ export class CommitQueue {
   }
 
   async #writeTogether(): Promise<void> {
+    const { environment, ledger } = this.#deps
     let changes: readonly QueuedChange[] = []
     let fault: unknown
     const runAll = () => {
@@ -113,7 +116,7 @@ export class CommitQueue {
       fault = this.#runTogether(changes)
     }
     try {
-      if (this.#deps.ledger === undefined) await writing(this.#deps.environment.transaction(runAll))
+      if (ledger === undefined) await writing(environment.transaction(runAll))
       else {
         // Changes that are asked for in this turn of the event loop come along.
         await setImmediate()
@@ -125,7 +128,7 @@ export class CommitQueue {
       return this.#fail(changes, fault ?? (await causeOf(error)))
     }
     try {
-      await this.#ledger(changes)
+      if (ledger !== undefined) await this.#append(changes, ledger)
     } catch (error) {
       if (error instanceof NotInLedgerError) return this.#refuse(changes, error)
       if (error instanceof SignalError && error.code === 'OUTCOME_UNKNOWN') return this.#end(changes, error)
@@ -135,11 +138,11 @@ export class CommitQueue {
     for (const change of changes) this.#settle(change)
   }
 
-  async #ledger(changes: readonly QueuedChange[]): Promise<void> {
+  async #append(changes: readonly QueuedChange[], ledger: Ledger): Promise<void> {
     const written = changes.flatMap(({ change, outcome }) =>
       change?.hasWritten && outcome?.kind === 'written' ? [change] : [],
     )
-    if (written.length > 0) await this.#deps.ledger?.(written)
+    if (written.length > 0) await ledger(written)
   }
 
   /** Runs the changes, up to the first that LMDB fails, and returns why it did. */

@@ -14,7 +14,7 @@ import type { FollowedChange, Happening, HappeningOf, ReadStore, RowWatcher, Vie
 import { Subscribers } from './subscribers.ts'
 import type { Table } from './table.ts'
 
-type NewsOf = (table: string, key: Uint8Array) => Happening | undefined
+type NewsOf = (view: View, table: string, key: Uint8Array) => Iterable<Happening>
 
 export class FollowedStore implements ReadStore {
   readonly #database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>
@@ -32,7 +32,7 @@ export class FollowedStore implements ReadStore {
   constructor(
     database: Pick<LmdbStore, 'view' | 'refresh' | 'openTables'>,
     lastChange: number,
-    newsOf: NewsOf = () => undefined,
+    newsOf: NewsOf = () => [],
     onFault: (error: unknown) => void = rethrow,
   ) {
     this.#database = database
@@ -53,14 +53,16 @@ export class FollowedStore implements ReadStore {
     assert(number === this.lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()
     this.#applied.reach(number)
-    const news = new Map<string, Happening>()
+    const changed = new Map<string, readonly [table: string, key: Uint8Array]>()
     readChangedRows(rows, (table, key) => {
       for (const watcher of this.#watchers.get(table) ?? NONE) watcher.onReplaced(key)
-      const happening = this.#newsOf(table, key)
       // A row is there once for each writing.
-      if (happening !== undefined) news.set(table + nameOfKey(key), happening)
+      changed.set(table + nameOfKey(key), [table, key])
     })
-    this.#subscribers.tell([...news.values()], this.#onFault)
+    const news = this.#database.view(view =>
+      [...changed.values()].flatMap(([table, key]) => [...this.#newsOf(view, table, key)]),
+    )
+    this.#subscribers.tell(news, this.#onFault)
   }
 
   /** Resolves once the change of this number is applied. Its caller's process ends with the writer. */

@@ -122,6 +122,8 @@ export class LmdbChange extends LmdbView implements Change {
   /** For the ledger of changes, in the order of the writing; undefined where there is none. */
   readonly #recorded: WrittenRow[] | undefined
   readonly #endings: (() => void)[] = []
+  /** Of attempts. */
+  readonly #undos: (() => void)[] = []
   /** News and badges that are said already. */
   readonly #news = new Set<string>()
   #locals: Map<object, unknown> | undefined
@@ -173,8 +175,14 @@ export class LmdbChange extends LmdbView implements Change {
     this.#endings.push(write)
   }
 
+  whenTakenBack(undo: () => void): void {
+    this.#assertRunning()
+    this.#undos.push(undo)
+  }
+
   attempt<Result>(write: () => Result): Result {
     this.#assertRunning()
+    const undos = this.#undos.length
     const hadWritten = this.#hasWritten
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
     const recorded = this.#recorded?.length ?? 0
@@ -188,6 +196,7 @@ export class LmdbChange extends LmdbView implements Change {
       // After it LMDB takes nothing more, and the whole transaction goes.
       if (isOfLmdb(error)) throw error
       this.#putBack(this.#earlier.splice(rows))
+      for (const undo of this.#undos.splice(undos).toReversed()) undo()
       this.#hasWritten = hadWritten
       this.#recorded?.splice(recorded)
       for (const happening of this.happenings.slice(happenings))

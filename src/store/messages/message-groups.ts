@@ -7,16 +7,16 @@
  * backup, still holds messages deleted long ago.
  */
 
-import { Packr } from 'msgpackr'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
-import type { SharedNotice } from '../../domain/messages/notice.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { nameOfKey, timeBytes } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
 import { type Change, isChange, type View } from '../engine/store.ts'
 import type { StoreDeps } from '../tables/deps.ts'
 import { Sealed } from '../tables/sealed.ts'
+import { isSettledIn } from './live-rows.ts'
 import { type Entry, GROUP_ID_BYTES, GROUP_MESSAGES_MAX, GROUPS, SETTLED } from './message-tables.ts'
+import { packItems, unpackItems } from './packed-items.ts'
 
 /** Where a message is: the key of the row, and which of its messages. */
 export type GroupPlace = Pick<Entry, 'group' | 'at'>
@@ -55,8 +55,10 @@ export class MessageGroups {
   /** Keeps a message for one device until that has settled it. */
   add(change: Change, item: InboxItem): GroupPlace {
     const last = change.local<{ group?: OpenGroup }>(this, () => ({}))
-    if (last.group === undefined || !hasRoom(last.group, item)) last.group = this.#begin(change)
-    const { id, items } = last.group
+    const { group } = last
+    if (group === undefined || !hasRoomFor(item, group.items.length, group.items[0]!))
+      last.group = this.#begin(change)
+    const { id, items } = last.group!
     return { group: id, at: items.push(item) - 1 }
   }
 
@@ -82,7 +84,7 @@ export class MessageGroups {
     const row = view.get(GROUPS, group)
     const plain = row && this.#sealed.open(row.subarray(1))
     if (plain === undefined) return undefined
-    const items = unpack(plain)
+    const items = unpackItems(plain)
     this.#lately.set(name, items)
     return items[at]
   }
@@ -101,22 +103,13 @@ export class MessageGroups {
   }
 
   #begin(change: Change): OpenGroup {
-    const group: OpenGroup = { id: this.#newId(change), items: [] }
+    const group: OpenGroup = { id: newGroupId(change, this.#randomBytes), items: [] }
     this.#lately.set(nameOfKey(group.id), group.items)
     change.atEnd(() => {
       const { id, items } = group
-      change.put(GROUPS, id, rowOf(items.length, this.#sealed.seal(pack(items))))
+      change.put(GROUPS, id, rowOf(items.length, this.#sealed.seal(packItems(items))))
     })
     return group
-  }
-
-  /** Unique. Groups that are written together lie side by side. */
-  #newId(change: Change): Uint8Array {
-    const id = Buffer.allocUnsafe(GROUP_ID_BYTES)
-    id.set(timeBytes(change.nowMs))
-    id.writeUIntBE(change.number, NUMBER_AT, 6)
-    id.set(this.#randomBytes(GROUP_ID_BYTES - RANDOM_AT), RANDOM_AT)
-    return id
   }
 
   #write(change: Change, settling: ReadonlyMap<string, Settling>): void {
@@ -137,9 +130,21 @@ export class MessageGroups {
   }
 }
 
-/** A developer's message may be large, so it stands alone. */
-function hasRoom({ items }: OpenGroup, item: InboxItem): boolean {
-  return item.kind === 'notice' && items.length < GROUP_MESSAGES_MAX && items[0]!.kind === 'notice'
+/** Unique. Groups that are written together lie side by side. */
+export function newGroupId(
+  { nowMs, number }: Change,
+  randomBytes: (length: number) => Uint8Array,
+): Uint8Array {
+  const id = Buffer.allocUnsafe(GROUP_ID_BYTES)
+  id.set(timeBytes(nowMs))
+  id.writeUIntBE(number, NUMBER_AT, 6)
+  id.set(randomBytes(GROUP_ID_BYTES - RANDOM_AT), RANDOM_AT)
+  return id
+}
+
+/** Whether so many messages, of which this is the first, take another. A developer's message may be large, so it stands alone. */
+export function hasRoomFor(item: InboxItem, count: number, first: InboxItem): boolean {
+  return item.kind === 'notice' && count < GROUP_MESSAGES_MAX && first.kind === 'notice'
 }
 
 function settlingIn(change: Change): Map<string, Settling> {
@@ -159,57 +164,12 @@ function rowOf(count: number, sealed: Uint8Array): Uint8Array {
   return row
 }
 
-/** Whether the bits beside a group say that the device of this message is done with it. */
-export function isSettledIn(bits: Uint8Array, at: number): boolean {
-  return (bits[at >> 3]! & (1 << (at & 7))) !== 0
-}
-
 function bitsIn(bits: Uint8Array): number {
   let count = 0
   for (const byte of bits) for (let rest = byte; rest !== 0; rest &= rest - 1) count++
   return count
 }
 
-/** The messages of a group as they are packed: what they share once, and of each its own, or a developer's message whole. */
-interface Packed {
-  readonly bodies: readonly SharedNotice[]
-  readonly items: readonly (PackedNotice | InboxItem)[]
-}
-
-type PackedNotice = readonly [
-  body: number,
-  encryptedAESKey: string | undefined,
-  eventId: string,
-  sentAtMs: number,
-]
-
-function pack(items: readonly InboxItem[]): Uint8Array {
-  const bodies: SharedNotice[] = []
-  const placeOf = (body: SharedNotice): number => {
-    const known = bodies.lastIndexOf(body)
-    return known < 0 ? bodies.push(body) - 1 : known
-  }
-  const packed: Packed['items'] = items.map(item =>
-    item.kind === 'notice' ? [placeOf(item.body), item.encryptedAESKey, item.eventId, item.sentAtMs] : item,
-  )
-  return PACKR.pack({ bodies, items: packed } satisfies Packed)
-}
-
-function unpack(plain: Uint8Array): InboxItem[] {
-  const { bodies, items }: Packed = PACKR.unpack(plain)
-  return items.map(item => {
-    if (!isPackedNotice(item)) return item
-    const [at, encryptedAESKey, eventId, sentAtMs] = item
-    return { kind: 'notice', body: bodies[at]!, encryptedAESKey, eventId, sentAtMs }
-  })
-}
-
-function isPackedNotice(item: PackedNotice | InboxItem): item is PackedNotice {
-  return Array.isArray(item)
-}
-
-/** Names of members stand once in a row. */
-const PACKR = new Packr({ useRecords: true })
 /** In place of a count. */
 const GONE = 0
 const NONE_SETTLED: Uint8Array = new Uint8Array(GROUP_MESSAGES_MAX / 8)

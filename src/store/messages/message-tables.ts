@@ -17,6 +17,7 @@ import {
   text,
 } from '../engine/row-form.ts'
 import { bytesTable, rowTable } from '../engine/table.ts'
+import { isSettledIn, recordsEnd, recordsIn } from './live-rows.ts'
 
 /** Time, number of the change, random bytes. */
 const GROUP = { time: TIME, change: NUMBER, random: opaque(4) }
@@ -65,8 +66,13 @@ export type Head = RowOf<typeof HEAD>
 const HEAD = object({
   /** 32 random bits; 0 for an inbox that nothing was put into yet. */
   epoch: count,
-  /** The offset of the message that comes next; the first has 1. */
+  /**
+   * All messages with lower offsets that wait are in this row, or in rows of the device's own; those from here on are in
+   * `inbox-live`. The first message has 1.
+   */
   nextOffset: count,
+  /** Offsets below may have been given: a device that is there is given them without a write of this row. */
+  reservedTo: count,
   /** The last message that was dropped unsettled, for want of room or after seven days; 0 when none was. */
   lostOffset: count,
   /** When the sweep looks here; infinite when it need not. */
@@ -101,8 +107,9 @@ export const INBOX_HEADS = rowTable('inbox-heads', { user: ID, device: ID }, HEA
   relations: [
     { in: ['devices', 'devices-removed', 'devices-pending'], under: key => key, what: () => 'the device' },
   ],
-  *disagreements(_, { epoch }) {
+  *disagreements(_, { epoch, nextOffset, reservedTo }) {
     if (epoch === 0) yield 'its inbox has no epoch'
+    if (reservedTo < nextOffset) yield 'it has given offsets that it has not reserved'
   },
   remedy: 'the device may miss messages: have its user remove the device and sign in on it again',
 })
@@ -124,6 +131,37 @@ export const SETTLED = bytesTable('inbox-settled', GROUP, bytes(GROUP_MESSAGES_M
   remedy: 'devices may get messages again that they have acknowledged',
 })
 
+const LIVE: Form<Uint8Array> = {
+  fits: value =>
+    value instanceof Uint8Array && recordsEnd(value) > 1 && sealed.fits(value.subarray(recordsEnd(value))),
+}
+
+/** Who gets which of these messages, then all of them, sealed. See `live-rows.ts`. */
+export const LIVE_GROUPS = bytesTable('inbox-live', GROUP, LIVE, {
+  holds: 'messages of one change, sealed, for up to 32 devices that were there; for a minute at most',
+  *disagreements(key, row, rows) {
+    for (const { device, offset, callId, at } of recordsIn(row)) {
+      const isSettled =
+        rows.has('inbox-live-settled', key) &&
+        rows.holds<Uint8Array>('inbox-live-settled', key, bits => isSettledIn(bits, at))
+      if (isSettled) continue
+      const isPlaced = ({ nextOffset, reservedTo }: Head) => nextOffset <= offset && offset < reservedTo
+      if (!rows.holds('inbox-heads', Buffer.from(device, 'latin1'), isPlaced))
+        yield `inbox-heads does not have a place for its message ${at + 1}`
+      if (callId !== undefined && !rows.has('calls', idsKey(callId)))
+        yield `it invites to call ${callId}, which is not in calls`
+    }
+  },
+  remedy: 'the devices that it is for miss it: have their users open the app and look',
+})
+
+/** As `SETTLED`. */
+export const LIVE_SETTLED = bytesTable('inbox-live-settled', GROUP, bytes(GROUP_MESSAGES_MAX / 8), {
+  holds: 'which of these messages are acknowledged',
+  relations: [{ in: 'inbox-live', under: key => key, what: () => 'such messages' }],
+  remedy: 'devices may get messages again that they have acknowledged',
+})
+
 const LANE_PLACE = { lane: KIND, due: TIME, count: NUMBER, random: opaque(4) }
 export type OutboxRow = RowOf<typeof OUTBOX_ROW>
 /** A list of messages, and how often they have been tried. */
@@ -135,7 +173,11 @@ export const OUTBOX = rowTable('outbox', LANE_PLACE, OUTBOX_ROW, {
 })
 
 /** An inbox as its device sees it. */
-export type InboxHead = Pick<Head, 'epoch' | 'nextOffset' | 'lostOffset' | 'delivered'> & {
+export type InboxHead = Pick<Head, 'epoch' | 'lostOffset' | 'delivered'> & {
+  /** No message is to come with a lower offset. */
+  readonly nextOffset: number
+  /** All messages so far have lower offsets. The same where it is known, which it may not be in another process. */
+  readonly givenBelow: number
   /** How many messages. */
   readonly count: number
 }

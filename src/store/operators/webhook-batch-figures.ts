@@ -1,4 +1,4 @@
-/** How much waits in batches: counted once, and kept up to date by what is written. Where a change fails, it is counted anew. */
+/** How much waits in batches: counted once, and kept up to date by each change. Where a change fails, it is counted anew. */
 
 import { idInKey, idsKey, nameOfKey, rangeOf } from '../engine/keys.ts'
 import { isChange, type ReadStore, type View } from '../engine/store.ts'
@@ -28,7 +28,7 @@ export class BatchFigures {
   of(view: View, endpointId: bigint): Waiting {
     if (this.#sizes.has(endpointId)) return this.#sums.get(endpointId)!
     const rows = [...view.range(WEBHOOK_BATCHES, rangeOf(idsKey(endpointId)))]
-    // A view does not see what is being written.
+    // A view does not see changes under way.
     if (!isChange(view)) return sumOf(rows.map(({ value }) => sizeOf(value)))
     const sizes = new Map(rows.map(({ key, value }) => [nameOfKey(key), sizeOf(value)]))
     const sum = sumOf(sizes.values())

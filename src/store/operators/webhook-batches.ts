@@ -22,7 +22,7 @@ export interface BatchedWebhook extends Pick<BatchRow, 'subject' | 'atMs'> {
   readonly sealed: Uint8Array
 }
 
-/** A batch whose events are on their way, in memory. */
+/** A batch with events on their way, in memory. */
 interface Begun {
   readonly key: Uint8Array
   readonly row: BatchRow

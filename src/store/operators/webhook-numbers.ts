@@ -1,6 +1,6 @@
 /**
  * The numbers of each endpoint's events. The store is told of them in steps, since a row for each number would cost as much as the
- * events: it has the first one that nobody may have used. In between they follow from what is written.
+ * events: it has the first one that nobody may have used. In between they follow from the changes.
  */
 
 import { idInKey, idsKey, nameOfKey, rangeOf } from '../engine/keys.ts'

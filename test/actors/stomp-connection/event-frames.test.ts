@@ -1,4 +1,4 @@
-/** MESSAGEs of events: what many devices share is put together once, and each gets the octets that it got alone. */
+/** MESSAGEs of events: the part that many devices share is put together once, and each gets the octets that it got alone. */
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -59,7 +59,7 @@ const hostile = fc
   )
   .map(parts => parts.join(''))
 
-/** What one change tells its devices: each has its own key and event id, some another time, or nothing but a copy. */
+/** Messages of one change: each device has its own key and event id, some another time, or a copy of the body. */
 const told = fc
   .record({
     kind: fc.constantFrom(...KINDS),
@@ -115,7 +115,7 @@ const heads = STOMP_VERSIONS.flatMap(version =>
   ]),
 )
 
-t.test('devices that are told the same get the octets that each would get alone', sized(), async () => {
+t.test('devices that share a message get the octets that each would get alone', sized(), async () => {
   for (const idsAs of ['string', 'number'] as const) {
     const frames = new EventFrames({ idsAs, admit, userOf: profileOf })
     const messages = fc.array(told, { minLength: 1, maxLength: 12 })

@@ -238,7 +238,7 @@ t.test('E-22: receipts of durable frames come in order, none before its message 
   const actors = openTestActors(t, {
     deps: {
       inbox: {
-        head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
+        head: () => ({ epoch: 0, nextOffset: 1, givenBelow: 1, lostOffset: 0, count: 0 }),
         after: () => [],
         isSettling: () => false,
         markDelivered: async () => undefined,
@@ -288,7 +288,7 @@ t.test('what the store can not keep has no receipt, and 1013', async t => {
   const actors = openTestActors(t, {
     deps: {
       inbox: {
-        head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
+        head: () => ({ epoch: 0, nextOffset: 1, givenBelow: 1, lostOffset: 0, count: 0 }),
         after: () => [],
         isSettling: () => false,
         markDelivered: async () => undefined,

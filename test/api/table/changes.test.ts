@@ -605,12 +605,19 @@ t.test('connections', async t => {
   )
   const kept = await write('SEND\ndestination:/user/queue/dev.notes\nreceipt:2\n\nhello')
   t.ok(
-    kept.some(({ tables }) => tables.has('inbox-groups')),
+    kept.some(({ tables }) => tables.has('inbox-live')),
     'what is sent to an own queue is kept',
   )
   t.same(
     line.take().map(frame => frame.command),
     ['RECEIPT', 'MESSAGE', 'RECEIPT'],
+  )
+  line.write('SEND\ndestination:/user/queue/dev.notes\n\nnobody acknowledges it\0')
+  t.ok(
+    (await changesOf(() => world.advance(60_000))).some(each =>
+      isAskedBy(each, 'src/store/messages/inbox-store'),
+    ),
+    'what is live for a minute moves',
   )
 })
 

@@ -1,9 +1,15 @@
 /** Checks of a device's sent keys (contract 4.4). */
 
 import t from 'tap'
-import type { CallRefused } from '../../../src/domain/calls/call-command.ts'
+import type { CallRefused, SentKeyMap } from '../../../src/domain/calls/call-command.ts'
 import type { KeySlice } from '../../../src/domain/calls/call-notice.ts'
-import { readKeyMap, refusalOfDevices, refusalOfKey } from '../../../src/domain/calls/key-map.ts'
+import {
+  digestOfKeys,
+  type KeyMap,
+  readKeyMap,
+  refusalOfDevices,
+  refusalOfKey,
+} from '../../../src/domain/calls/key-map.ts'
 import { deviceOf, keyFor, keysFor } from '../../support/call-driver.ts'
 
 const UINT64_MAX = 18446744073709551615n
@@ -135,14 +141,38 @@ t.test('no refusal repeats a text sent as a key', async t => {
 
 t.test('the devices are exactly the required ones; optional ones may be there', async t => {
   const [first, second, optional, other] = [deviceOf(1), deviceOf(2), deviceOf(3), deviceOf(4)]
-  const slices = (...devices: (typeof first)[]) =>
-    devices.map(device => ({ ...device, encryptedAESKey: keyFor(device) }))
+  const read = (...devices: (typeof first)[]) => readKeyMap(keysFor(devices)) as KeyMap
   const refusal = (...devices: (typeof first)[]) =>
-    refusalOfDevices(slices(...devices), [first, second], [optional]) as CallRefused | undefined
+    refusalOfDevices(read(...devices), [first, second], [optional]) as CallRefused | undefined
   t.equal(refusal(first, second), undefined)
   t.equal(refusal(second, optional, first), undefined)
   t.match(refusal(first), { code: 'DEVICE_LIST_MISMATCH', members: { missing: ['2_201'], extra: [] } })
   t.match(refusal(first, second, other), { members: { missing: [], extra: ['4_401'] } })
   t.match(refusal(other), { members: { missing: ['1_101', '2_201'], extra: ['4_401'] } })
-  t.equal(refusalOfDevices([], [], []), undefined)
+  t.equal(refusalOfDevices(read(), [], []), undefined)
+})
+
+t.test('a device that is named twice is one', async t => {
+  const [first, second, other] = [deviceOf(1), deviceOf(2), deviceOf(3)]
+  const read = (...devices: (typeof first)[]) => readKeyMap(keysFor(devices)) as KeyMap
+  t.equal(refusalOfDevices(read(first, second), [first, second, first], [second]), undefined)
+  const members = { missing: [], extra: ['3_301'] }
+  t.match(refusalOfDevices(read(first, other), [first, first], []), { members })
+  t.match(refusalOfDevices(read(first, other), [first], [first]), { members })
+})
+
+t.test('a digest is of the whole map, in any order, and of what is said with it', async t => {
+  const digest = (map: SentKeyMap, ...saidWith: string[]) =>
+    Buffer.from(digestOfKeys(map, saidWith)).toString('hex')
+  t.equal(digest({ a: 'x', b: 'y' }, '1'), digest({ b: 'y', a: 'x' }, '1'))
+  const others = [
+    digest({ a: 'x', b: 'y' }, '1'),
+    digest({ a: 'x', b: 'y' }, '1', ''),
+    digest({ a: 'x', b: 'z' }, '1'),
+    digest({ a: 'x' }, '1'),
+    digest({ a: 'x1 b1 y' }, '1'),
+    digest({ 'a1 x1 b': 'y' }, '1'),
+    digest({ a: '', b: 'xy' }, '1'),
+  ]
+  t.equal(new Set(others).size, others.length)
 })

@@ -1,26 +1,41 @@
 /** The routes of a front: its own are answered by itself, and those of the writer as long as there is one. */
 
 import t, { type Test } from 'tap'
-import { OPERATIONS, READS, WRITES } from '../../../src/api/operations.ts'
+import { COMMANDS, OPERATIONS, READS, WRITES } from '../../../src/api/operations.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { nameOfRoute } from '../../../src/fronts/messages.ts'
 import { frontRoutes, serverApiForwarded } from '../../../src/server/fronts/front-routes.ts'
 import { RemoteWriter } from '../../../src/server/fronts/remote-writer.ts'
-import { openReads } from '../../../src/server/reads.ts'
+import { openCommands, openReads } from '../../../src/server/reads.ts'
 import type { HttpRequest } from '../../../src/transport/route.ts'
 import { makeStage } from '../../support/actors.ts'
-import { newUser, openWorld } from '../../support/application.ts'
+import { newDevice, newSession, newUser, openWorld } from '../../support/application.ts'
 import { TEST_CONFIG } from '../../support/test-api.ts'
 
-async function open(t: Test) {
+interface Opened {
+  readonly isFresh?: boolean
+  readonly authorization?: string
+}
+
+async function open(t: Test, { isFresh, authorization }: Opened = {}) {
   const world = openWorld(t.testdir())
   t.teardown(() => world.database.close())
   const stage = makeStage()
-  const reads = openReads({ ...world, config: TEST_CONFIG })
-  const { desk } = new RemoteWriter(stage.system, stage.world, 'front-1')
-  const gates = { readLease: undefined, shownLog: { mayRead: () => undefined } }
-  const { token } = await newUser(world)
-  const headers = new Map([['authorization', `Bearer ${token}`]])
+  const serving = { ...world, config: TEST_CONFIG }
+  const reads = openReads(serving)
+  const asked: string[] = []
+  const { desk, actors } = new RemoteWriter(stage.system, stage.world, 'front-1')
+  const askRoom: typeof actors.rooms.ask = (callId, command, idempotent) => {
+    asked.push(command.kind)
+    return actors.rooms.ask(callId, command, idempotent)
+  }
+  const commands = openCommands({ ...serving, askRoom })
+  const readLease = isFresh === undefined ? undefined : { isFresh, mayRead: () => undefined }
+  const gates = { readLease, shownLog: { mayRead: () => undefined } }
+  const { userId } = await newUser(world)
+  const { deviceId } = await newDevice(world, userId)
+  const { token } = await newSession(world, userId, deviceId)
+  const headers = new Map([['authorization', authorization ?? `Bearer ${token}`]])
   const request: Omit<HttpRequest, 'method' | 'path'> = {
     params: ['7'],
     query: '',
@@ -30,12 +45,12 @@ async function open(t: Test) {
     network: 'a network',
     body: Buffer.from('{}'),
   }
-  const routes = frontRoutes(reads.routes, [], gates, [], desk)
-  const ask = async (name: string) => {
+  const routes = frontRoutes(reads.routes, commands, gates, [], desk)
+  const ask = async (name: string, body = request.body) => {
     const route = routes.find(each => nameOfRoute(each) === name)!
-    return route.handle({ ...request, method: route.method, path: route.path })
+    return route.handle({ ...request, method: route.method, path: route.path, body })
   }
-  return { reads, routes, ask }
+  return { reads, routes, ask, asked }
 }
 
 t.test('a front has a route for every operation, and of writes no more than their heads', async t => {
@@ -58,6 +73,29 @@ t.test('without a writer a front answers what it reads, and refuses each write',
   for (const { id, rates } of READS)
     t.equal(rates, undefined, `${id} has no rate that is counted in one place`)
   for (const write of WRITES) await t.rejects(ask(nameOfRoute(write)), { code: 'OVERLOADED' }, write.id)
+})
+
+t.test('a command is checked at the front, and the writer is asked for what is good', async t => {
+  const { ask, asked } = await open(t)
+  const name = (id: string) => nameOfRoute(COMMANDS.find(each => each.id === id)!)
+  await t.rejects(ask(name('joinCall')), { code: 'OVERLOADED' })
+  await t.rejects(ask(name('endCall'), Buffer.from('{"callId":"7"}')), { code: 'OVERLOADED' })
+  await t.rejects(ask(name('endCall'), Buffer.from('{"callId":7.5}')), { code: 'VALIDATION_FAILED' })
+  await t.rejects(ask(name('startCall'), Buffer.from('[')), { code: 'MALFORMED_JSON' })
+  t.same(asked, ['join', 'end'])
+  const stranger = await open(t, { authorization: 'Bearer nobody' })
+  for (const command of COMMANDS)
+    await t.rejects(stranger.ask(nameOfRoute(command)), { code: 'TOKEN_INVALID' }, command.id)
+  t.same(stranger.asked, [])
+})
+
+t.test('where its copy may be old, a front passes the request on, which the writer checks', async t => {
+  const stranger = await open(t, { authorization: 'Bearer nobody', isFresh: false })
+  for (const command of COMMANDS)
+    await t.rejects(stranger.ask(nameOfRoute(command)), { code: 'OVERLOADED' }, command.id)
+  const fresh = await open(t, { authorization: 'Bearer nobody', isFresh: true })
+  await t.rejects(fresh.ask(nameOfRoute(COMMANDS[0]!)), { code: 'TOKEN_INVALID' })
+  t.same([...stranger.asked, ...fresh.asked], [])
 })
 
 t.test(

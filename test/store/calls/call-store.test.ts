@@ -329,19 +329,59 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   t.same([kinds(), world.news.length], [['call_invitation'], 1], 'and it is told again, once')
 })
 
+t.test('decisions that are made before their change begins land in one', async t => {
+  const { world, calls, read, changes } = await open(t)
+  const { userId, deviceId, kinds } = await callee(world)
+  const nowMs = world.nowMs()
+  const keptAs = (key: string) => ({
+    kept: { request: { scope: 'invite 7', key, hash: Buffer.alloc(32, 1) }, reply: `{"as":"${key}"}` },
+  })
+  const counted = changes()
+  const ringing = calls.apply({ call: call(), effects: [] }, nowMs, keptAs('one'))
+  const invited = [invitationTo(userId, deviceId, nowMs + 60_000)]
+  const asked = [
+    ringing,
+    calls.apply({ call: call({ keyEpoch: 2 }), effects: invited }, nowMs + 1, keptAs('two')),
+    calls.apply({ call: call({ keyEpoch: 3 }), effects: [] }, nowMs + 2),
+  ]
+  await Promise.all(asked)
+  t.equal(changes() - counted, 1)
+  t.same([read(), kinds()], [call({ keyEpoch: 3 }), ['call_invitation']])
+  const { database, keptReplies } = world
+  const replyOf = (key: string) => database.view(view => keptReplies.find(view, keptAs(key).kept.request))
+  t.same(['one', 'two'].map(replyOf), ['{"as":"one"}', '{"as":"two"}'])
+  await Promise.all([
+    calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, nowMs + 3),
+    calls.apply({ call: over(nowMs + 4), effects: [missed(userId, nowMs + 4)] }, nowMs + 4),
+  ])
+  t.equal(changes() - counted, 2, 'what comes later has another')
+  t.same([read(), calls.live()], [over(nowMs + 4), []])
+})
+
+t.test('a call that another one ends takes no more decisions into its change', async t => {
+  const { calls, read, changes } = await open(t)
+  const other = call({ callId: 9n as CallId })
+  await calls.apply({ call: call(), effects: [] }, 1_000)
+  const counted = changes()
+  const before = calls.apply({ call: call({ keyEpoch: 2 }), effects: [] }, 1_000)
+  const ending = calls.apply({ call: other, effects: [], ended: { call: over(1_000), effects: [] } }, 1_000)
+  const after = calls.apply({ call: over(1_000), effects: [] }, 1_000)
+  const next = calls.apply({ call: { ...other, keyEpoch: 2 }, effects: [] }, 1_000)
+  await Promise.all([before, ending, after, next])
+  t.equal(changes() - counted, 4)
+  t.same([read(), read(9n)], [over(1_000), { ...other, keyEpoch: 2 }])
+})
+
 t.test('a write that builds on a failed one is not made, until the call is opened anew', async t => {
   const { world, calls, read } = await open(t)
   const { userId, deviceId } = await callee(world)
   await calls.apply({ call: call(), effects: [] }, 1_000)
   const broken = { ...missed(userId, 1_000), memories: undefined as unknown as HistoryEffect['memories'] }
+  const effects = [invitationTo(userId, deviceId, world.nowMs() + 60_000)]
   const failed = calls.apply({ call: call({ keyEpoch: 2 }), effects: [broken] }, 1_000)
-  const late = calls.apply(
-    { call: call({ keyEpoch: 3 }), effects: [invitationTo(userId, deviceId, world.nowMs() + 60_000)] },
-    1_000,
-  )
-  late.catch(() => undefined)
-  await t.rejects(failed)
-  await t.rejects(late, { code: 'STORE_UNAVAILABLE' })
+  const beside = calls.apply({ call: call({ keyEpoch: 3 }), effects }, 1_000)
+  await Promise.all([t.rejects(failed), t.rejects(beside)])
+  await t.rejects(calls.apply({ call: call({ keyEpoch: 3 }), effects }, 1_000), { code: 'STORE_UNAVAILABLE' })
   t.equal(world.database.view(view => world.inbox.head(view, userId, deviceId)).count, 0)
   await t.rejects(calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, 1_000))
   t.equal(calls.open(CALL)?.keyEpoch, 1)

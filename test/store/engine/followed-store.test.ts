@@ -69,7 +69,7 @@ t.test('subscribers hear once of each news in a change, and find it in their vie
   const faults: unknown[] = []
   const { store, write } = openFollower(
     0,
-    (table, key) => (table === ROWS.name ? news(BigInt(key[0]!)) : undefined),
+    (_, table, key) => (table === ROWS.name ? [news(BigInt(key[0]!))] : []),
     error => faults.push(error),
   )
   const rowCache = new RowCache(store, ROWS, row => row ?? null, 10)

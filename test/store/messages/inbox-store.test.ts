@@ -40,8 +40,8 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   database.follow(({ rows }) => {
     inRows = new Set()
     readChangedRows(rows, (table, key) => {
-      const found = inboxNewsOf(table, key)
-      if (found !== undefined) inRows.add(newsNameOf(found))
+      for (const found of database.view(view => [...inboxNewsOf(view, table, key)]))
+        inRows.add(newsNameOf(found))
     })
   })
   database.subscribe('inbox-news', happening => {
@@ -306,7 +306,7 @@ t.test(
   async t => {
     const house = open(t)
     const { database, inbox } = house
-    t.same(house.head(), { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 })
+    t.same(house.head(), { epoch: 0, nextOffset: 1, givenBelow: 1, lostOffset: 0, count: 0 })
     await append(house, ['a', 'b'])
     await invite(house, 1, 0)
     await append(house, ['x'], 0, TABLET)
