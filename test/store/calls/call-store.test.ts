@@ -171,7 +171,7 @@ t.test('a call is read as it was written, by this process and the next', async t
   t.same(next.calls.live(), [other, call()])
 })
 
-t.test('of a live call, what has changed is written, and now and then the whole', async t => {
+t.test('a live call is written by its changes, and now and then whole', async t => {
   const folder = t.testdir()
   const { world, calls, read } = await open(t, folder)
   const rows = () =>
