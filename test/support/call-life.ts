@@ -1,6 +1,6 @@
 /**
- * A random life of a call: commands of all kinds from all devices in all orders, repeated, late, after restarts. What its
- * seed is draws the same life.
+ * A random life of a call: commands of all kinds from all devices in all orders, repeated, late, after restarts. One seed
+ * draws one life.
  */
 
 import assert from 'node:assert/strict'

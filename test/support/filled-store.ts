@@ -51,8 +51,9 @@ export async function fillStore(dataFolder: string): Promise<void> {
   const pushed = { fcmToken: 'f'.repeat(140), apnsToken: 'ab'.repeat(32), apnsVoipToken: 'cd'.repeat(32) }
   await callee!.app.get(204, 'PUT /app/api/devices/current/push', pushed)
   for (const end of ['end', 'keep'] as const) {
-    const { body } = await startCall(caller, [callee!])
+    const { body } = await startCall(caller, [callee!, stranger!])
     if (end === 'end') await caller.app.get(200, 'POST /app/api/call/end', { callId: body.callId })
+    else await stranger!.app.get(204, `POST /app/api/call/${body.callId}/decline`)
   }
   await callee!.app.get(204, 'POST /app/api/call/history/seen')
   await removed!.app.get(204, `DELETE /app/api/devices/${removed!.deviceId}`)

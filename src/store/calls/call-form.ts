@@ -1,8 +1,8 @@
 /**
- * How a call stands in its sealed rows: whole, or as the changes from one call to the next. What a call shares by reference with
- * the one that it was made of is the same, so the changes name it by nothing but its absence.
+ * The form of a call in its sealed rows: whole, or as the changes from one call to the next. A call shares by reference
+ * all that a change leaves alone, so the changes are found by comparing references.
  *
- * The order here is that of stored rows: a change of it raises `STORE_FORM`.
+ * Stored rows have the order of this file: a change to it raises `STORE_FORM`.
  */
 
 import type {
@@ -305,5 +305,5 @@ const MOMENTS = new Words<MomentKind>({
 })
 const QUIETS = new Words<Quiet['kind']>({ empty: 0, alone: 1 })
 
-/** Nothing that writes a call asks for another one meanwhile. */
+/** Packing is synchronous, so one writer serves all calls. */
 const WRITER = new OctetWriter()

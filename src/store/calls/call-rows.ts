@@ -1,9 +1,9 @@
 /**
- * A call in its rows. A live one stands in `calls` as it was once written whole, and beside it, in `call-changes`, what has
- * changed since: most changes of a call are a hundred octets, and a call with the keys that wait in it is thousands. When
- * the changes get long, the call is written whole again. An ended call stands whole in `calls-ended`.
+ * A call in its rows. A live call has a row in `calls`, the whole call at some version, and a row in `call-changes` with
+ * all changes since. Most changes take a hundred octets, a call with its waiting keys takes thousands. Long changes are
+ * folded: the call is written whole again. An ended call stands whole in `calls-ended`.
  *
- * The changes begin with the initialisation vector of the whole call that they are of: behind another one they mean nothing.
+ * Changes begin with the initialisation vector of their whole call, and are refused behind any other.
  */
 
 import type { Call } from '../../domain/calls/call.ts'

@@ -41,7 +41,14 @@ export const ENDED_CALL_KEPT_MS = 86_400_000
 /** Its rows go by their age, each with its call. */
 export const CALLS_BY_END = rowTable('calls-by-end', { ended: TIME, call: ID }, oneOf(0), {
   holds: 'nothing: its key says when a call ended',
-  relations: [{ in: 'calls-ended', under: key => key.subarray(TIME.bytes), what: () => 'its call' }],
+  relations: [
+    {
+      in: 'calls-ended',
+      under: key => key.subarray(TIME.bytes),
+      where: (row: Uint8Array, key) => key.subarray(0, TIME.bytes).equals(row.subarray(0, TIME.bytes)),
+      what: () => 'its call, ended then',
+    },
+  ],
   remedy: 'the operator’s list misses a call for a day; there is nothing to do',
 })
 

@@ -1,6 +1,6 @@
 /**
- * What the rules of calling ask of people, and of two of them, kept until one of its rows changes: each call asks it of all whom it
- * rings. Read row by row it was fifty reads for a call to ten.
+ * Facts about people and pairs of people that the rules of calling need, cached until a row of theirs changes. Each call
+ * asks for all whom it rings: a call to ten took fifty reads.
  */
 
 import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
@@ -47,7 +47,7 @@ export interface Towards {
 export class CalledPeople {
   readonly #deps: PeopleStores
   readonly #users: WatchedCache<UserId, CalledUser>
-  /** By the keys of rows: the first id is that of the user, the second that of the other. */
+  /** By row key: the user's id, then the other's. */
   readonly #towards: WatchedCache<string, Towards>
 
   constructor(deps: PeopleStores) {

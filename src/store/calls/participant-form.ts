@@ -1,4 +1,4 @@
-/** How the people of a call, and their devices, stand in its sealed rows. See `call-form.ts`. */
+/** The form of a call's people and their devices in its sealed rows. See `call-form.ts`. */
 
 import type {
   Attendance,
@@ -49,7 +49,7 @@ export function readChangedPeople(from: OctetReader, before: readonly Participan
   return after
 }
 
-/** A participant but for the devices, whose keys are long. */
+/** A participant without the devices, which have long keys. */
 function writePerson(to: OctetWriter, person: Omit<Participant, 'devices'>): void {
   const { inviter, attendance } = person
   to.uint64(person.userId)

@@ -161,7 +161,7 @@ t.test('a device that is named twice is one', async t => {
   t.match(refusalOfDevices(read(first, other), [first], [first]), { members })
 })
 
-t.test('a digest is of the whole map, in any order, and of what is said with it', async t => {
+t.test('a digest covers the whole map, in any order, and all that is said with it', async t => {
   const digest = (map: SentKeyMap, ...saidWith: string[]) =>
     Buffer.from(digestOfKeys(map, saidWith)).toString('hex')
   t.equal(digest({ a: 'x', b: 'y' }, '1'), digest({ b: 'y', a: 'x' }, '1'))

@@ -1,4 +1,4 @@
-/** Calls as their sealed rows have them: whole, and by what has changed. */
+/** The form of calls in their sealed rows: whole, and by changes. */
 
 import assert from 'node:assert/strict'
 import t from 'tap'
@@ -51,7 +51,7 @@ t.test('in random lives, the changes of a call give the call', sized(), async t 
   t.ok(steps > 8 * RUNS, `${steps} changes from seed ${first}`)
 })
 
-t.test('so they do with all that no random life has', async t => {
+t.test('changes give the call with media, blocks, aliases and the operator, too', async t => {
   const driver = new CallDriver({ devices: 2 })
   const { show } = new Follower()
   const facts = driver.facts([2, 3, 4])
@@ -82,7 +82,7 @@ t.test('so they do with all that no random life has', async t => {
   t.equal(driver.call.status, 'ended')
 })
 
-t.test('of a long time line, what is gone and what is new', async t => {
+t.test('changes of a long time line name the moments gone and the new ones', async t => {
   const driver = new CallDriver()
   driver.start([2])
   const moments = Array.from({ length: 201 }, (_, atMs) => ({ atMs, kind: 'moved' as const, userIds: [] }))

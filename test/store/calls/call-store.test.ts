@@ -171,7 +171,7 @@ t.test('a call is read as it was written, by this process and the next', async t
   t.same(next.calls.live(), [other, call()])
 })
 
-t.test('of a live call, what has changed is written, and now and then the whole', async t => {
+t.test('a live call is written by its changes, and now and then whole', async t => {
   const folder = t.testdir()
   const { world, calls, read } = await open(t, folder)
   const rows = () =>
@@ -375,16 +375,19 @@ t.test('a call that another one ends takes no more decisions into its change', a
 t.test('a write that builds on a failed one is not made, until the call is opened anew', async t => {
   const { world, calls, read } = await open(t)
   const { userId, deviceId } = await callee(world)
-  await calls.apply({ call: call(), effects: [] }, 1_000)
+  const first = call()
+  await calls.apply({ call: first, effects: [] }, 1_000)
+  // Made of the first call, they are written as changes.
+  const withEpoch = (keyEpoch: number) => ({ ...first, keyEpoch })
   const broken = { ...missed(userId, 1_000), memories: undefined as unknown as HistoryEffect['memories'] }
   const effects = [invitationTo(userId, deviceId, world.nowMs() + 60_000)]
-  const failed = calls.apply({ call: call({ keyEpoch: 2 }), effects: [broken] }, 1_000)
-  const beside = calls.apply({ call: call({ keyEpoch: 3 }), effects }, 1_000)
+  const failed = calls.apply({ call: withEpoch(2), effects: [broken] }, 1_000)
+  const beside = calls.apply({ call: withEpoch(3), effects }, 1_000)
   await Promise.all([t.rejects(failed), t.rejects(beside)])
-  await t.rejects(calls.apply({ call: call({ keyEpoch: 3 }), effects }, 1_000), { code: 'STORE_UNAVAILABLE' })
+  await t.rejects(calls.apply({ call: withEpoch(3), effects }, 1_000), { code: 'STORE_UNAVAILABLE' })
   t.equal(world.database.view(view => world.inbox.head(view, userId, deviceId)).count, 0)
-  await t.rejects(calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, 1_000))
+  await t.rejects(calls.apply({ call: withEpoch(4), effects: [] }, 1_000))
   t.equal(calls.open(CALL)?.keyEpoch, 1)
-  await calls.apply({ call: call({ keyEpoch: 2 }), effects: [] }, 1_000)
+  await calls.apply({ call: withEpoch(2), effects: [] }, 1_000)
   t.equal(read()?.keyEpoch, 2)
 })

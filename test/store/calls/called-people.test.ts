@@ -1,4 +1,4 @@
-/** What is kept of people who are called: it follows each row that it is made of. */
+/** Cached facts about people who are called: each row of theirs that changes is followed. */
 
 import t from 'tap'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
@@ -6,7 +6,7 @@ import { CalledPeople } from '../../../src/store/calls/called-people.ts'
 import type { Change } from '../../../src/store/engine/store.ts'
 import { newDevice, newDeviceList, newUser, openWorld } from '../../support/application.ts'
 
-t.test('what is kept of people follows their rows', async t => {
+t.test('cached facts about people follow their rows', async t => {
   const world = openWorld(t.testdir())
   t.teardown(() => world.database.close())
   const { accounts, contacts, database, devices } = world
