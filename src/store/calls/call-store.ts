@@ -156,7 +156,7 @@ export class CallStore extends CallReader {
       open.beside.push(beside)
       return open.durable
     }
-    // What is decided later on either call comes behind this.
+    // Later decisions on either call come behind this.
     this.#open.delete(callId)
     if (ended !== undefined) this.#open.delete(ended.call.callId)
     const step: Step = { call, effects: [...effects], beside: [beside], durable: NOT_ASKED }
