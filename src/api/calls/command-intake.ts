@@ -14,14 +14,14 @@ type Deps = Pick<ApiDeps, 'keptReplies' | 'requestRates'> & {
 
 export class CommandIntake {
   readonly #deps: Deps
-  /** Commands with a key that are being carried out; each resolves when that is over. */
+  /** Commands with a key that are under way; each resolves when it has ended. */
   readonly #underWay = new Map<string, Promise<void>>()
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
-  /** Of a device's command. Rejects with `RATE_LIMITED`, `IDEMPOTENCY_KEY_REUSED`, or as `carryOut`. */
+  /** Takes a device's command. Rejects with `RATE_LIMITED`, `IDEMPOTENCY_KEY_REUSED`, or as `carryOut`. */
   take(
     callId: CallId,
     command: CallRequest,

@@ -13,7 +13,7 @@ import type { ApiDeps } from '../deps.ts'
 import type { OperationForm, Reply } from './operation.ts'
 import { isMadeInParts } from './reply-body.ts'
 
-/** What the reply to a request is kept under, and whether one is. */
+/** The keys of an operation's requests, and the replies kept under them. */
 export class KeyedRequests {
   readonly #operation: OperationForm
   readonly #keptReplies: ApiDeps['keptReplies']

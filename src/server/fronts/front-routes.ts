@@ -52,7 +52,7 @@ function answeredHere(route: HttpRoute, gate: Gate | undefined): HttpRoute {
   }
 }
 
-/** What an older copy says of its sender may be wrong: the writer then checks it, too. */
+/** An older copy may be wrong about the sender: the writer then checks the request itself. */
 function checkedHere(
   route: HttpRoute,
   readLease: Pick<ReadLease, 'isFresh'> | undefined,

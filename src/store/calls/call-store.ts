@@ -59,9 +59,11 @@ interface Step {
   durable: Promise<void>
 }
 
-/** The rows of a live call behind a change that has begun: undefined where that did not come to write them. */
+/** The rows of a call behind a change. */
 interface LeftCall {
+  /** Undefined until the change writes a live call. */
   written: WrittenCall | undefined
+  isOver: boolean
 }
 
 /** The calls as every process reads them. */
@@ -92,7 +94,7 @@ export class CallStore extends CallReader {
   readonly #deps: CallStoreDeps
   /** Steps whose change has not begun, which take more decisions. */
   readonly #open = new Map<CallId, Step>()
-  /** Live calls that were written since they were opened, as the change leaves them that has begun last. */
+  /** Live calls that were written since they were opened, as the change leaves them that was asked for last. */
   readonly #left = new Map<CallId, LeftCall>()
   /** Each of a call's pushes asks for it. */
   readonly #ringing: WatchedCache<CallId, ReadonlySet<UserId>>
@@ -154,7 +156,7 @@ export class CallStore extends CallReader {
       open.beside.push(beside)
       return open.durable
     }
-    // What is decided later on either call comes behind this.
+    // Later decisions on either call come behind this.
     this.#open.delete(callId)
     if (ended !== undefined) this.#open.delete(ended.call.callId)
     const step: Step = { call, effects: [...effects], beside: [beside], durable: NOT_ASKED }
@@ -175,42 +177,34 @@ export class CallStore extends CallReader {
 
   /** Resolves when the call is durable as it was last decided; rejects with `STORE_UNAVAILABLE` when it never will be. */
   async confirm(callId: CallId): Promise<void> {
-    let left: LeftCall | undefined
-    await this.#deps.database.change(change => {
-      left ??= this.#left.get(callId)
-      assertWritten(change, callId, left)
-    })
+    const left = this.#left.get(callId)
+    await this.#deps.database.change(change => assertWritten(change, callId, left))
   }
 
-  /** `step` is read when its change begins. */
+  /** `step` is read when its change begins, which may be more than once: a change beside it may be taken back. */
   #writeOf(step: ChangedCall): (change: Change) => void {
-    // The function of a change runs again when another change beside it was taken back.
-    let begun: { readonly before: LeftCall | undefined; readonly after: LeftCall } | undefined
+    const { callId } = step.call
+    const before = this.#left.get(callId)
+    const after: LeftCall = { written: undefined, isOver: false }
+    this.#left.set(callId, after)
     return change => {
       const { call, effects } = step
-      const { callId } = call
-      begun ??= this.#begin(call)
-      assertWritten(change, callId, begun.before)
+      assertWritten(change, callId, before)
       for (const effect of effects) this.#carryOut(change, callId, effect)
       this.#deps.webhooks?.add(
         change,
         ...effects.flatMap(each => (each.kind === 'webhook' ? each.event : [])),
       )
-      const last = begun.before?.written
-      if (isOver(call)) return this.#putEnded(change, call, last)
+      const last = before?.written
+      if (isOver(call)) {
+        after.isOver = true
+        if (this.#left.get(callId) === after) this.#left.delete(callId)
+        return this.#putEnded(change, call, last)
+      }
       const next = this.rows.next(last, call)
-      begun.after.written = next.written
+      after.written = next.written
       putNext(change, idsKey(callId), last, next)
     }
-  }
-
-  #begin(call: Call) {
-    const { callId } = call
-    const before = this.#left.get(callId)
-    const after: LeftCall = { written: undefined }
-    if (isOver(call)) this.#left.delete(callId)
-    else this.#left.set(callId, after)
-    return { before, after }
   }
 
   #putEnded(change: Change, call: Call, last: WrittenCall | undefined): void {
@@ -249,7 +243,8 @@ export class CallStore extends CallReader {
 }
 
 function assertWritten(change: Change, callId: CallId, left: LeftCall | undefined): void {
-  if (left === undefined || (left.written !== undefined && isWritten(change, callId, left.written))) return
+  if (left === undefined || left.isOver) return
+  if (left.written !== undefined && isWritten(change, callId, left.written)) return
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
 }
 

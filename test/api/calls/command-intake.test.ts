@@ -72,7 +72,7 @@ t.test('a request that failed is carried out when it comes again', async t => {
 })
 
 t.test(
-  'starts and invitations count for their user, questions for a key for user and call; kept replies for nobody',
+  'starts and invitations count for their user, questions for a key for user and call; a kept reply does not count',
   async t => {
     const few = { count: 1, perMs: 60_000, burst: 2 }
     for (const [kind, name] of [

@@ -76,7 +76,7 @@ t.test('without a writer a front answers what it reads, and refuses each write',
   for (const write of WRITES) await t.rejects(ask(nameOfRoute(write)), { code: 'OVERLOADED' }, write.id)
 })
 
-t.test('a command is checked at the front, and the writer is asked for what is good', async t => {
+t.test('a command is checked at the front, and the writer is asked for good ones alone', async t => {
   const { ask, asked } = await open(t)
   const name = (id: string) => nameOfRoute(COMMANDS.find(each => each.id === id)!)
   await t.rejects(ask(name('joinCall')), { code: 'OVERLOADED' })
