@@ -59,7 +59,7 @@ export interface Change extends View {
   happened(happening: Happening): void
   /** Returns the result of `write`. Where that throws, its writes and happenings are taken back before the error goes on. */
   attempt<Result>(write: () => Result): Result
-  /** Has `undo` called where the attempt that is under way is taken back: for what was noted in memory beside its rows. */
+  /** Has `undo` called where the attempt that is under way is taken back, for notes in memory that stand beside its rows. */
   whenTakenBack(undo: () => void): void
   /** Runs `write` when the change's function has returned, as a part of the change. */
   atEnd(write: () => void): void

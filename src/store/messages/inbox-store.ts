@@ -2,9 +2,9 @@
  * The inbox of each device (contract 7.1): what it has to be told, in order, until it has settled it or its time is
  * over. Written in the change of what it tells of, so that neither is there without the other.
  *
- * A device that is there is soon done with what it gets, so that stands in a row of its change alone and is live
- * (`live-inboxes.ts`). What waits for longer, or for a device that is away, is kept (`kept-inboxes.ts`). All that is kept
- * for a device comes before all that is live.
+ * A connected device is soon done with a message, which therefore stands in a row of its change alone and is live
+ * (`live-inboxes.ts`). Messages that wait for longer, or for a device that is away, are kept (`kept-inboxes.ts`). The kept
+ * ones of a device come before its live ones.
  *
  * An expired invitation is not shown any more. The room's last word then replaces it; without one, the inbox says
  * `call_missed` itself.
@@ -151,7 +151,7 @@ export class InboxStore {
     if (kept.length > 0) this.#kept.settle(change, device, kept)
   }
 
-  /** Keeps what has been live for a minute, so many messages in a change. */
+  /** Moves messages that have been live for a minute to those that are kept, a bounded number in each change. */
   async keepLong(database: Store, nowMs: number): Promise<void> {
     const isDue = (view: View) => !this.#live.waitingLong(view, nowMs)[Symbol.iterator]().next().done
     while (database.view(isDue)) await database.change(change => this.#keepLong(change), nowMs)
@@ -220,7 +220,7 @@ export class InboxStore {
     }
   }
 
-  /** What comes for the device is live. */
+  /** Whether messages for the device are live. */
   #isThere(userId: UserId, deviceId: DeviceId): boolean {
     const { isConnected } = this.#deps
     return isConnected !== undefined && !this.#live.isFull && isConnected(userId, deviceId)
@@ -229,12 +229,12 @@ export class InboxStore {
   /** Live messages of the device, in order. */
   #liveOf(view: View, device: string, { nextOffset }: Head): readonly LiveMessage[] {
     const live = this.#live.waiting(view, device)
-    // A view may be ahead of what this process has heard, and have them kept already.
+    // A view may be ahead of the changes that this process has heard of, and have them kept already.
     const isAhead = live.length > 0 && live[0]!.offset < nextOffset
     return isAhead ? live.filter(({ offset }) => offset >= nextOffset) : live
   }
 
-  /** What is live without what the item replaces: the invitation to this call, or what says the same of a contact. */
+  /** Live messages but for those that the item replaces: the invitation to this call, older news of the same contact. */
   #liveWithout(
     change: Change,
     device: string,
@@ -254,7 +254,7 @@ export class InboxStore {
     })
   }
 
-  /** The head as it is to be put where it keeps what was live: up to an offset, or all. */
+  /** The head with the live messages of the device, up to an offset or all, as kept ones. */
   #withLive(change: Change, device: Uint8Array, known: Head, upTo?: number): Head {
     const name = nameOfKey(device)
     const nextOffset = upTo === undefined ? this.#live.nextOffset(change, name, known) : upTo + 1
@@ -330,7 +330,7 @@ export class InboxStore {
 export function* inboxNewsOf(view: View, table: string, key: Uint8Array): Iterable<Happening> {
   if (table === INBOX_HEADS.name) yield newsOf(key)
   if (table !== LIVE_GROUPS.name) return
-  // Where it is gone by now, all are done with it, or heads have it.
+  // Without the row all devices are done with their messages, or heads have them.
   const row = view.get(LIVE_GROUPS, key)
   for (const { device } of row === undefined ? [] : recordsIn(row))
     yield newsOf(Buffer.from(device, 'latin1'))

@@ -1,7 +1,7 @@
 /**
- * What is kept for devices that are away, and what those that are there leave for longer: each device has a head, a row
- * with its newest messages and its offsets, and behind it rows of its own for older messages. The messages themselves stand
- * with the others of their change (`message-groups.ts`).
+ * Messages that are kept: for devices that are away, and for connected ones that leave them unacknowledged. Each device has a
+ * head, a row with its newest messages and its offsets, and behind it rows of its own for older messages. The messages
+ * themselves stand with the others of their change (`message-groups.ts`).
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
@@ -113,7 +113,7 @@ export class KeptInboxes {
     return lost(change, this.#remove(change, device, head, oldest), oldest.offset, 'full')
   }
 
-  /** The head without what an item replaces: the invitation to this call, or what says the same of a contact. */
+  /** The head but for messages that an item replaces: the invitation to this call, older news of the same contact. */
   without(change: Change, head: Head, item: InboxItem, callId: bigint | undefined): Head {
     const rung = this.withoutInvitation(change, head, callId) ?? head
     if (!isOutdatedBy(item, item)) return rung

@@ -1,8 +1,8 @@
 /**
- * What waits for devices that are there: a device that is connected is done with most messages within milliseconds, so they
- * are written once, in a row of their change's messages that says who gets them (`inbox-live`), and no device's own row is.
- * Which device waits for what is kept here, in memory, made of these rows in every process that reads them: a change finds
- * what changes before it have written, a view what is durable.
+ * Messages for devices that are connected. Such a device is done with most of them within milliseconds, so they are written
+ * once, in a row of their change's messages that says who gets them (`inbox-live`), and no device's own row is written. Every
+ * process that reads these rows has in memory which device waits for which messages: a change finds the writes of all changes
+ * before it, a view only durable ones.
  *
  * A message is here for a minute at most. Then, or where it is time to do so earlier, `InboxStore` moves it.
  */
@@ -62,7 +62,7 @@ export class LiveInboxes {
   /** By device. What is not known here was reserved at most. */
   readonly #nextOffsets = new BoundedCache<string, NextOffset>(OFFSETS_KEPT_MAX)
   #running: Running | undefined
-  /** The group whose row is being put. */
+  /** Its row is being put at this moment. */
   #putting: LiveGroup | undefined
   #isLoaded = false
   /** Names of rows that another process has changed and that are not read yet. */
@@ -182,7 +182,7 @@ export class LiveInboxes {
     running.settling.set(group, (running.settling.get(group) ?? 0) | (1 << at))
   }
 
-  /** Undefined where it can't be opened: another secret sealed it, or it is gone by now. */
+  /** Undefined where it can't be opened: another secret sealed it, or its row has gone meanwhile. */
   open(view: View, message: LiveMessage): InboxItem | undefined {
     const { item, group } = message
     if (item !== undefined || group === undefined || group.isOpened) return item

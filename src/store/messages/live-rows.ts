@@ -27,7 +27,8 @@ export function formatLiveRow(records: readonly LiveRecord[], sealed: Uint8Array
   row[0] = records.length
   let at = 1
   for (const { device, offset, expiresAtMs, callId } of records) {
-    row.write(device, at, DEVICE_BYTES, 'latin1')
+    // For so few octets `write` takes ten times as long, which was 2 % of a call.
+    for (let octet = 0; octet < DEVICE_BYTES; octet++) row[at + octet] = device.charCodeAt(octet)
     row.writeUIntBE(offset, at + OFFSET_AT, 6)
     row.writeUIntBE(expiresAtMs, at + EXPIRES_AT, 6)
     row.writeBigUInt64BE(callId ?? NO_CALL, at + CALL_AT)
