@@ -72,7 +72,7 @@ function joinGroup(folder: string, programs: readonly string[]) {
 
 /** The packages that are joined. Node finds the rest in `node_modules`: native ones, and those that a start does without. */
 const JOINED_PACKAGES = new Set([
-  ...['@bufbuild/protobuf', '@grpc/grpc-js', '@noble/curves', '@noble/hashes', 'lossless-json', 'nanoid'],
+  ...['@bufbuild/protobuf', '@grpc/grpc-js', '@noble/curves', '@noble/hashes', 'nanoid'],
   ...['pino', 'prom-client', 'qr', 'typebox'],
 ])
 
