@@ -255,7 +255,7 @@ const PARTS: readonly (readonly [part: string, modules: RegExp])[] = [
     'HTTP: reading, writing, routing',
     /^src\/transport\/|uWebSockets|^src\/api\/operation-routes|^Node: (url|net)/,
   ],
-  ['JSON and its checks', /^src\/schema\/|typebox|lossless-json|native: (parse|stringify)/],
+  ['JSON and its checks', /^src\/schema\/|typebox|native: (parse|stringify)/],
   ['token', /^src\/api\/authentication|^src\/domain\/(token|session|secrets)/],
   ['operation and its rules', /^src\/(api|domain)\//],
   ['transaction: rows and commits', /^src\/store\/|lmdb|msgpackr|ordered-binary/],

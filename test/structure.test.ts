@@ -115,7 +115,6 @@ const USERS: Record<string, readonly string[]> = {
   '@simplewebauthn/server': ['src/identity'],
   jose: ['src/backend', 'src/delivery', 'src/identity'],
   'libphonenumber-js': ['src/domain'],
-  'lossless-json': ['src/schema'],
   typebox: ['src/schema', 'src/api', 'src/keyserver'],
   qr: ['src/api', 'src/operations', 'web'],
   'lit-html': ['web'],

@@ -11,11 +11,7 @@
  */
 
 import { INBOX_MESSAGES_MAX, type NoticeItem } from '../../src/domain/messages/inbox.ts'
-import {
-  formatPosition,
-  type InboxPosition,
-  parsePosition,
-} from '../../src/domain/messages/inbox-position.ts'
+import { formatEpoch, type InboxPosition, parsePosition } from '../../src/domain/messages/inbox-position.ts'
 import type { Context } from '../../src/runtime/actor.ts'
 import { MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
@@ -39,6 +35,8 @@ export class InboxDelivery {
   readonly #context: Context<StompConnectionMessage>
   #subscriptions: readonly QueueSubscription[] = NONE
   #epoch = 0
+  /** The start of message-ids. */
+  #epochText = ''
   /** The highest offset that this connection was given; 0 for none. */
   #highestGiven = 0
   /** Made by the first subscription that ends. */
@@ -110,7 +108,7 @@ export class InboxDelivery {
   #skipTo(subscription: QueueSubscription, { epoch, offset }: InboxPosition): void {
     subscription.cursor = offset
     subscription.seenBefore = offset
-    if (offset > 0) this.#epoch = epoch
+    if (offset > 0) this.#setEpoch(epoch)
     if (subscription.mode !== 'auto') return
     for (const seen of this.#waitingUpTo(subscription, offset)) subscription.noteGiven(seen)
   }
@@ -320,7 +318,8 @@ export class InboxDelivery {
 
   #give(subscription: QueueSubscription, { offset, item, expiresAtMs }: InboxMessage): void {
     const { named, givenBefore } = subscription
-    const messageId = formatPosition({ epoch: this.#epochNow(), offset })
+    if (this.#epoch === 0) this.#epochNow()
+    const messageId = this.#epochText + offset
     const isRedelivered = offset <= givenBefore
     subscription.noteGiven(offset)
     this.#highestGiven = Math.max(this.#highestGiven, offset)
@@ -340,9 +339,14 @@ export class InboxDelivery {
   #epochNow(): number {
     if (this.#epoch === 0) {
       const { userId, deviceId } = this.#device
-      this.#epoch = this.#deps.inbox.head(userId, deviceId).epoch
+      this.#setEpoch(this.#deps.inbox.head(userId, deviceId).epoch)
     }
     return this.#epoch
+  }
+
+  #setEpoch(epoch: number): void {
+    this.#epoch = epoch
+    this.#epochText = formatEpoch(epoch)
   }
 
   /** Among offsets that one subscription is done with, those that no other one still waits for or has open. */

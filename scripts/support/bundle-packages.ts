@@ -14,7 +14,6 @@ const BUNDLED = join(ROOT, 'dist', 'node_modules')
 /** The imports from each package: files of the bundle by the subpath that they serve. */
 const PACKAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   typebox: { '.': 'index', './schema': 'schema' },
-  'lossless-json': { '.': 'index' },
   '@grpc/grpc-js': { '.': 'index' },
   pino: { '.': 'index' },
   'prom-client': {

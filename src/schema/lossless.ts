@@ -2,16 +2,15 @@
  * JSON text to values, without the losses of `JSON.parse` (contract 1.2, 1.3): an integer that a double can't hold
  * becomes a bigint, an object with one member twice is refused, and so is a string with half a character in it.
  *
- * One look at the text picks the parser. `JSON.parse` reads nearly all bodies; lossless-json is several times slower
- * and reads those with sixteen digits in a row outside strings, and those with an escape in a member's name: from
- * Node 24 on `JSON.parse` can take such a name for another object's member (`{"a":1,"\\":2}` read before
- * `{"a":1,"\u0062":2}`).
+ * One look at the text picks the parser. `JSON.parse` reads nearly all bodies; `readLossless`, which is slower, reads those
+ * with sixteen digits in a row outside strings, and those with an escape in a member's name: from Node 24 on `JSON.parse`
+ * can take such a name for another object's member (`{"a":1,"\\":2}` read before `{"a":1,"\u0062":2}`).
  */
 
 import { isUtf8 } from 'node:buffer'
-import { parse as parseLossless } from 'lossless-json'
 import { SignalError } from '../errors.ts'
 import { JSON_DEPTH_MAX } from '../limits.ts'
+import { endOfString, readLossless } from './lossless-reader.ts'
 
 /**
  * The value of a body, which refusals call `name`. Integers from 2^53 to 20 digits are bigints, all other numbers are doubles. Throws
@@ -32,14 +31,10 @@ export function parseJson(body: Uint8Array, name = 'the body'): unknown {
 
 function parseText(text: string, { hasLongNumber, hasEscapedName }: Sketch, name: string): unknown {
   try {
-    return hasLongNumber || hasEscapedName ? parseLossless(text, null, LOSSLESS) : JSON.parse(text)
+    return hasLongNumber || hasEscapedName ? readLossless(text) : JSON.parse(text)
   } catch (cause) {
     throw malformed(`${name} is not JSON`, cause)
   }
-}
-
-function parseNumber(text: string): unknown {
-  return LONG_INTEGER.test(text) && !Number.isSafeInteger(Number(text)) ? BigInt(text) : Number(text)
 }
 
 /** A text's outline outside its strings; for text that is not JSON any figures will do. */
@@ -82,18 +77,6 @@ function sketchOf(text: string): Sketch {
   return { depth: deepest, colons, hasLongNumber, hasEscapedName }
 }
 
-/** Where the string whose first character is at `from` has its closing quotation mark; the text's end for none. */
-function endOfString(text: string, from: number): number {
-  let end = text.indexOf('"', from)
-  while (end !== -1) {
-    let backslashesFrom = end
-    while (backslashesFrom > from && text.charCodeAt(backslashesFrom - 1) === BACKSLASH) backslashesFrom--
-    if ((end - backslashesFrom) % 2 === 0) return end
-    end = text.indexOf('"', end + 1)
-  }
-  return text.length
-}
-
 /** Members of all objects in a value. A text with more colons than this had a member twice. */
 function memberCount(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
@@ -113,15 +96,11 @@ function malformed(detail: string, cause?: unknown): SignalError {
   return new SignalError('MALFORMED_JSON', detail, { cause })
 }
 
-// It finds duplicates only where the values differ; ours are found by counting.
-const LOSSLESS = { parseNumber, onDuplicateKey: () => undefined }
-/** The shortest number that may exceed 2^53 - 1, and the longest integer that may be a uint64. */
+/** The shortest number that may exceed 2^53 - 1. */
 const LONG_NUMBER_DIGITS = 16
-const LONG_INTEGER = /^[1-9][0-9]{15,19}$/
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 const LONE_SURROGATE = /\p{Surrogate}/u
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const COLON = 0x3a
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39

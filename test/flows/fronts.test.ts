@@ -1,5 +1,6 @@
 /** Several processes that serve one port: the same server to its clients, also when one of the processes is killed. */
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { appendFileSync, copyFileSync, rmSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
@@ -176,6 +177,35 @@ t.test('a read with a rate of its own is counted in one place', async t => {
   for (let at = 0; at < 12; at++)
     statuses.push((await app.send('GET /credentials', undefined, { connection: 'close' })).status)
   t.same(statuses, [200, 200, 200, ...Array(9).fill(429)])
+})
+
+t.test('a call that is started with one key at two fronts at once is one, and is counted once', async t => {
+  const environment = {
+    CALLSIGN_FRONTS: '2',
+    CALLSIGN_RATE_LIMITS: '',
+    CALLSIGN_RATES: '{"call-start":2}',
+  }
+  const story = await Rehearsal.start(t, { dataFolder: join(t.testdir(), 'data'), environment })
+  const [ann, bob] = await friends(story)
+  await bob.connect()
+  const { userId: calleeId } = bob
+  const encryptedAESKeys = await ann.sealed(randomBytes(32), await ann.devicesOf(calleeId))
+  const start = (key: string, body: object) => {
+    const headers = { connection: 'close', 'idempotency-key': key }
+    return ann.app.send('POST /app/api/call/start', body, headers)
+  }
+  const body = { calleeIds: [calleeId], encryptedAESKeys, isVideo: false }
+  const answers = await Promise.all(Array.from({ length: 8 }, () => start('one', body)))
+  t.same(new Set(answers.map(({ status }) => status)), new Set([201]))
+  const [callId, ...others] = new Set(answers.map(answer => answer.body.callId))
+  t.same(others, [])
+  t.match((await bob.next('call_invitation')).body, { callId })
+  t.match(await start('one', { ...body, isVideo: true }), { status: 422 })
+  await ann.get(200, `POST /app/api/call/${callId}/end`)
+  t.equal((await start('two', body)).status, 201)
+  for (const key of ['three', 'four', 'five', 'six']) t.match(await start(key, body), { status: 429 })
+  const again = await start('one', body)
+  t.match(again, { status: 201, body: { callId } })
 })
 
 t.test('a front that has loaded a foreign native binary does not serve', long(), async t => {

@@ -99,10 +99,11 @@ export function plantInStore(
   bug: PlantedBug | undefined,
   store: Store,
   draw: SeededRandom,
-): Pick<Store, 'view' | 'subscribe'> {
+): Pick<Store, 'view' | 'watch' | 'subscribe'> {
   const untold = bug === 'news lost' ? 'inbox-news' : bug === 'badge lost' ? 'badge-changed' : undefined
   return {
     view: read => store.view(read),
+    watch: (table, watcher) => store.watch(table, watcher),
     subscribe: (kind, listener) =>
       store.subscribe(kind, happening => {
         if (kind !== untold || !draw.chance(0.2)) listener(happening)

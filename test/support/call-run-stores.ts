@@ -79,7 +79,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     connectionInbox: plantInInbox(bug, connectionInboxOf(deviceInbox)),
     // Whom one may call is not what these runs are about.
     accounts: {
-      read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }),
+      read: (_: View, userId: UserId) => ({ displayName: `User ${userId}`, settings: {} }),
       displayNameOf: (_: View, userId: UserId) => `User ${userId}`,
     },
     contacts: { linkOf: () => ({ sinceMs: 0 }), blockedAtMs: () => undefined, haveCircle: () => false },

@@ -10,7 +10,7 @@
 
 import type { Happening, HappeningOf } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
-import { newsNameOf } from '../../src/store/engine/lmdb-change.ts'
+import { newsSubjectOf } from '../../src/store/engine/lmdb-change.ts'
 import type { Change, KeyRange, Row, RowWatcher, Store, View } from '../../src/store/engine/store.ts'
 import { Subscribers } from '../../src/store/engine/subscribers.ts'
 import type { Key, Table } from '../../src/store/engine/table.ts'
@@ -288,8 +288,9 @@ class MemoryChange extends MemoryView implements Change {
   }
 
   happened(happening: Happening): void {
-    const news = newsNameOf(happening)
-    if (news !== undefined && this.happenings.some(said => newsNameOf(said) === news)) return
+    const subject = newsSubjectOf(happening)
+    const isSame = (said: Happening) => said.kind === happening.kind && newsSubjectOf(said) === subject
+    if (subject !== undefined && this.happenings.some(isSame)) return
     this.happenings.push(happening)
   }
 

@@ -1,5 +1,6 @@
 /** pgbouncer in front of PostgreSQL, from Debian's package. */
 
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,6 +29,7 @@ export async function startPgbouncer(
     `* = host=127.0.0.1 port=${postgres.port} user=callsign password=${PASSWORD}`,
     '[pgbouncer]',
     ...['listen_addr = 127.0.0.1', `listen_port = ${port}`, 'unix_socket_dir =', 'auth_type = any'],
+    ...(preparesStatements() ? ['max_prepared_statements = 0'] : []),
     ...settings,
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
@@ -43,4 +45,11 @@ export async function startPgbouncer(
   for await (const line of createInterface(child.stderr!)) if (line.includes('process up')) break
   child.stderr!.resume()
   return port
+}
+
+/** From 1.21 on it can prepare the statements of its clients by itself, and from 1.24 on it does: then sharing sessions breaks none of them. */
+function preparesStatements(): boolean {
+  const [, minor] =
+    /^PgBouncer 1\.(\d+)/.exec(execFileSync(PGBOUNCER, ['--version'], { encoding: 'utf8' })) ?? []
+  return Number(minor) >= 21
 }

@@ -8,7 +8,7 @@ export interface BrokerClient {
 }
 
 /** As long as the invitation of a call to ten. */
-export const MESSAGE_BYTES = 1_500
+const MESSAGE_BYTES = 1_500
 /** Senders at work at once, at most. */
 export const SENDERS = 16
 

@@ -8,7 +8,12 @@ export interface InboxPosition {
 
 /** `<epoch>-<offset>`: of `0-9`, `a-z` and `-`, so that no version of STOMP has to escape it. */
 export function formatPosition({ epoch, offset }: InboxPosition): string {
-  return `${epoch.toString(36)}-${offset}`
+  return formatEpoch(epoch) + offset
+}
+
+/** The part of a position before its offset. Kept by whoever formats many of an epoch: it costs five times the rest. */
+export function formatEpoch(epoch: number): string {
+  return `${epoch.toString(36)}-`
 }
 
 /**

@@ -1,6 +1,5 @@
 /** Facts that the rules of calling need beyond the call: the people, their devices, which rooms are free. */
 
-import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
 import type { CallDeviceRef } from '../../domain/calls/call.ts'
 import {
   type CallActor,
@@ -16,9 +15,10 @@ import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceListStore } from '../devices/device-list-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { ReadStore, View } from '../engine/store.ts'
+import { CalledPeople } from './called-people.ts'
 
 export interface CallFactsDeps {
-  readonly database: Pick<ReadStore, 'view'>
+  readonly database: Pick<ReadStore, 'view' | 'watch'>
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly deviceLists: Pick<DeviceListStore, 'newest'>
@@ -29,9 +29,11 @@ export interface CallFactsDeps {
 
 export class CallFactsReader {
   readonly #deps: CallFactsDeps
+  readonly #people: CalledPeople
 
   constructor(deps: CallFactsDeps) {
     this.#deps = deps
+    this.#people = new CalledPeople(deps)
   }
 
   /** All that the decision on the request needs, as of now: from durable rows and from the rooms' decisions. */
@@ -65,10 +67,12 @@ export class CallFactsReader {
     return database.view(view => {
       const own = devices.activeDevicesOf(view, by.userId)
       return {
-        actor: actorOf(view, this.#deps, by),
+        actor: actorOf(view, this.#deps, this.#people, by),
         ownDevices: own.map(({ deviceId }) => deviceId),
         displayName: accounts.displayNameOf(view, by.userId),
-        callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#deps, by.userId, calleeId) ?? []),
+        callees: calleeIds.flatMap(
+          calleeId => calleeFacts(view, this.#deps, this.#people, by.userId, calleeId) ?? [],
+        ),
       }
     })
   }
@@ -85,7 +89,7 @@ export class CallFactsReader {
   }
 
   #actorOf(by: CallDeviceRef): CallActor | undefined {
-    return this.#deps.database.view(view => actorOf(view, this.#deps, by))
+    return this.#deps.database.view(view => actorOf(view, this.#deps, this.#people, by))
   }
 
   #freeRoomId(): number {
@@ -103,41 +107,42 @@ type PeopleFact = 'actor' | 'ownDevices' | 'displayName' | 'callees'
 /** A request that was on its way when its user was suspended has no actor any more. */
 function actorOf(
   view: View,
-  { accounts, devices }: CallFactsDeps,
+  { devices }: Pick<CallFactsDeps, 'devices'>,
+  people: CalledPeople,
   { userId, deviceId }: CallDeviceRef,
 ): CallActor | undefined {
   const device = devices.activeDevicesOf(view, userId).find(each => each.deviceId === deviceId)
-  if (device === undefined || accounts.read(view, userId)?.suspension !== undefined) return undefined
+  if (device === undefined || people.user(view, userId)?.isSuspended) return undefined
   const { publicKeyHash, keyAlgorithm } = device
   return { userId, deviceId, publicKeyHash, keyAlgorithm }
 }
 
 function calleeFacts(
   view: View,
-  { accounts, contacts, devices, deviceLists }: CallFactsDeps,
+  { contacts, devices }: Pick<CallFactsDeps, 'contacts' | 'devices'>,
+  people: CalledPeople,
   callerId: UserId,
   userId: UserId,
 ): CalleeFacts | undefined {
-  const account = accounts.read(view, userId)
-  if (account === undefined) return undefined
-  const link = contacts.linkOf(view, userId, callerId)
+  const user = people.user(view, userId)
+  if (user === undefined) return undefined
+  const { displayName, isSuspended, deviceList } = user
+  const { link, blockedAtMs } = people.towards(view, userId, callerId)
   const isKnown = link !== undefined || contacts.haveCircle(view, callerId, userId)
-  const isInvited = isKnown || takesCallsFromStrangers(account)
-  const blockedAtMs = contacts.blockedAtMs(view, userId, callerId)
-  const deviceList = deviceLists.newest(view, userId)
+  const isInvited = isKnown || user.takesCallsFromStrangers
   // Whether the caller is blocked or not, the log shows the same newest list.
   const shown =
     blockedAtMs === undefined || deviceList !== undefined
-      ? devices.activeDevicesOf(view, userId)
-      : devices.devicesAt(view, userId, blockedAtMs)
+      ? user.deviceIds
+      : devices.devicesAt(view, userId, blockedAtMs).map(({ deviceId }) => deviceId)
   return {
     userId,
-    displayName: account.displayName,
-    caller: { isContact: isKnown, ...(link?.alias !== undefined && { alias: link.alias }) },
-    mayBeCalled: isInvited && contacts.blockedAtMs(view, callerId, userId) === undefined,
+    displayName,
+    caller: link?.alias === undefined ? { isContact: isKnown } : { isContact: isKnown, alias: link.alias },
+    mayBeCalled: isInvited && people.towards(view, callerId, userId).blockedAtMs === undefined,
     isWithheld: blockedAtMs !== undefined,
-    isSuspended: account.suspension !== undefined,
-    deviceIds: shown.map(({ deviceId }) => deviceId).filter(id => deviceList?.deviceIds.includes(id) ?? true),
-    ...(deviceList && { deviceList: { seq: deviceList.seq, deviceIds: deviceList.deviceIds } }),
+    isSuspended,
+    deviceIds: deviceList === undefined ? shown : shown.filter(id => deviceList.deviceIds.includes(id)),
+    deviceList,
   }
 }

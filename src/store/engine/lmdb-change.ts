@@ -125,7 +125,7 @@ export class LmdbChange extends LmdbView implements Change {
   /** See `whenTakenBack`. */
   readonly #undos: (() => void)[] = []
   /** News and badges that are said already. */
-  readonly #news = new Set<string>()
+  #news: Map<Happening['kind'], Set<bigint>> | undefined
   #locals: Map<object, unknown> | undefined
   #isRunning = true
 
@@ -162,12 +162,8 @@ export class LmdbChange extends LmdbView implements Change {
 
   happened(happening: Happening): void {
     this.#assertRunning()
-    const news = newsNameOf(happening)
-    if (news !== undefined) {
-      if (this.#news.has(news)) return
-      this.#news.add(news)
-    }
-    this.happenings.push(happening)
+    const subject = newsSubjectOf(happening)
+    if (subject === undefined || this.#isFirst(happening.kind, subject)) this.happenings.push(happening)
   }
 
   atEnd(write: () => void): void {
@@ -199,8 +195,7 @@ export class LmdbChange extends LmdbView implements Change {
       for (const undo of this.#undos.splice(undos).toReversed()) undo()
       this.#hasWritten = hadWritten
       this.#recorded?.splice(recorded)
-      for (const happening of this.happenings.slice(happenings))
-        this.#news.delete(newsNameOf(happening) ?? '')
+      for (const happening of this.happenings.slice(happenings)) this.#forgetNews(happening)
       this.happenings.length = happenings
       this.#endings.length = endings
       throw error
@@ -301,6 +296,22 @@ export class LmdbChange extends LmdbView implements Change {
     this.#putBack(this.#earlier)
   }
 
+  #isFirst(kind: Happening['kind'], subject: bigint): boolean {
+    this.#news ??= new Map()
+    let subjects = this.#news.get(kind)
+    if (subjects === undefined) {
+      subjects = new Set()
+      this.#news.set(kind, subjects)
+    }
+    const before = subjects.size
+    return subjects.add(subject).size > before
+  }
+
+  #forgetNews(happening: Happening): void {
+    const subject = newsSubjectOf(happening)
+    if (subject !== undefined) this.#news?.get(happening.kind)?.delete(subject)
+  }
+
   #assertRunning(): void {
     assert(this.#isRunning, 'a change is written by its own function')
   }
@@ -329,17 +340,19 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
-/** The same for happenings that a change reports only once, however many there are: their subscribers look anyway. */
-export function newsNameOf(happening: Happening): string | undefined {
+/**
+ * Whom news are for; undefined for other happenings. A change reports news of a kind once for each, since their subscribers
+ * look anyway. An id: as part of a text it would cost four times as much.
+ */
+export function newsSubjectOf(happening: Happening): bigint | undefined {
   switch (happening.kind) {
     case 'inbox-news':
-      return `inbox ${happening.deviceId}`
+      return happening.deviceId
     case 'badge-changed':
-      return `badge ${happening.userId}`
+      return happening.userId
     case 'webhook-news':
-      return `webhook ${happening.endpointId}`
     case 'webhooks-crowded':
-      return `crowded ${happening.endpointId}`
+      return happening.endpointId
     default:
       return undefined
   }

@@ -484,6 +484,31 @@ t.test(
   },
 )
 
+t.test(
+  'news of a kind are told once for each id; those of an attempt that failed may be told again',
+  async t => {
+    const database = openStore(t)
+    const heard: string[] = []
+    database.subscribe('badge-changed', ({ userId }) => heard.push(`badge ${userId}`))
+    database.subscribe('webhook-news', ({ endpointId }) => heard.push(`webhook ${endpointId}`))
+    const badge = { kind: 'badge-changed', userId: 1n as UserId } as const
+    await database.change(change => {
+      t.throws(() =>
+        change.attempt(() => {
+          change.happened(badge)
+          throw new Error('in the middle')
+        }),
+      )
+      change.happened(badge)
+      change.happened({ kind: 'webhook-news', endpointId: 1n })
+      change.happened(badge)
+      change.happened({ ...badge, userId: 2n as UserId })
+      change.happened({ kind: 'webhook-news', endpointId: 1n })
+    })
+    t.same(heard, ['badge 1', 'webhook 1', 'badge 2'])
+  },
+)
+
 t.test('a subscriber that throws keeps no other from hearing, and the change stands', async t => {
   const faults: unknown[] = []
   const database = LmdbStore.open(t.testdir(), { onFault: error => faults.push(error) })

@@ -11,7 +11,7 @@ import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { newsNameOf } from '../../../src/store/engine/lmdb-change.ts'
+import { newsSubjectOf } from '../../../src/store/engine/lmdb-change.ts'
 import { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
 import { InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
@@ -36,17 +36,17 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
     secrets: deriveSecrets(Buffer.alloc(32, secret)),
     randomBytes,
   })
-  let inRows = new Set<string | undefined>()
+  let inRows = new Set<bigint | undefined>()
   database.follow(({ rows }) => {
     inRows = new Set()
     readChangedRows(rows, (table, key) => {
       for (const found of database.view(view => [...inboxNewsOf(view, table, key)]))
-        inRows.add(newsNameOf(found))
+        if (found.kind === 'inbox-news') inRows.add(newsSubjectOf(found))
     })
   })
   database.subscribe('inbox-news', happening => {
     news.push(`${happening.userId}_${happening.deviceId}`)
-    if (!inRows.has(newsNameOf(happening))) t.fail('a front would find no news in the rows')
+    if (!inRows.has(newsSubjectOf(happening))) t.fail('a front would find no news in the rows')
   })
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(database, nowMs, 100)) > 0);
