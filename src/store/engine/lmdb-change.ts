@@ -122,7 +122,7 @@ export class LmdbChange extends LmdbView implements Change {
   /** For the ledger of changes, in the order of the writing; undefined where there is none. */
   readonly #recorded: WrittenRow[] | undefined
   readonly #endings: (() => void)[] = []
-  /** Of attempts. */
+  /** See `whenTakenBack`. */
   readonly #undos: (() => void)[] = []
   /** News and badges that are said already. */
   #news: Map<Happening['kind'], Set<bigint>> | undefined

@@ -54,7 +54,7 @@ export class InboxStore {
   readonly #live: LiveInboxes
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
-  /** Nobody is there, where no presence is given: as in a process that only reads. */
+  /** A process that only reads gives no presence: no device counts as connected then. */
   constructor(deps: StoreDeps & Partial<Presence>) {
     this.#deps = deps
     this.#kept = new KeptInboxes(deps, (change, userId, deviceId, item) =>

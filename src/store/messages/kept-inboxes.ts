@@ -1,7 +1,7 @@
 /**
  * Messages that are kept: for devices that are away, and for connected ones that leave them unacknowledged. Each device has a
- * head, a row with its newest messages and its offsets, and behind it rows of its own for older messages. The messages
- * themselves stand with the others of their change (`message-groups.ts`).
+ * head, a row with its newest messages and its offsets, and behind it rows of its own for older messages. All
+ * messages of a change stand together (`message-groups.ts`).
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'

@@ -34,10 +34,10 @@ interface OpenGroup {
   messages: LiveMessage[]
 }
 
-/** What the change that runs has done and not put into rows. */
+/** The state of the change that runs, before rows have it. */
 interface Running {
   readonly change: Change
-  /** Of its last attempt, or of none. */
+  /** Changes with each attempt. */
   mark: object | undefined
   groups: readonly OpenGroup[]
   /** By device; in order. */
@@ -59,7 +59,7 @@ export class LiveInboxes {
   /** By device; in order. Some may be settled. */
   readonly #messages = new Map<string, LiveMessage[]>()
   #count = 0
-  /** By device. What is not known here was reserved at most. */
+  /** By device. For one that is not here, the head's reserved offsets may all have been given. */
   readonly #nextOffsets = new BoundedCache<string, NextOffset>(OFFSETS_KEPT_MAX)
   #running: Running | undefined
   /** Its row is being put at this moment. */
@@ -129,7 +129,7 @@ export class LiveInboxes {
       own === undefined ? 0 : own.offset + 1,
     )
     const next = this.#behindMessages(change, device, base)
-    // Others than those in rows have not been given from there on.
+    // From there on, only messages in rows have offsets.
     if (!isKnown) this.#nextOffsets.set(device, { epoch, next })
     return next
   }
@@ -182,7 +182,7 @@ export class LiveInboxes {
     running.settling.set(group, (running.settling.get(group) ?? 0) | (1 << at))
   }
 
-  /** Undefined where it can't be opened: another secret sealed it, or its row has gone meanwhile. */
+  /** Undefined where it can't be opened: another secret sealed it, or its row has gone. */
   open(view: View, message: LiveMessage): InboxItem | undefined {
     const { item, group } = message
     if (item !== undefined || group === undefined || group.isOpened) return item
@@ -234,7 +234,7 @@ export class LiveInboxes {
     for (const message of this.#messages.get(device) ?? NONE) {
       if (message.offset < next) continue
       const group = message.group!
-      // What was taken back was never given.
+      // A message that was taken back was never given.
       if (group.wasDurable || this.#presenceOf(view, group) !== 'absent') next = message.offset + 1
     }
     return next
@@ -246,7 +246,7 @@ export class LiveInboxes {
     if (this.#running?.change !== view)
       this.#running = { change: view, mark: undefined, groups: [], own: new Map(), settling: new Map() }
     const running = this.#running
-    // What a change keeps for its length begins anew with each attempt, which may be taken back.
+    // A change forgets its local values with each attempt, which may be taken back.
     const mark = view.local(this, newMark)
     if (running.mark !== mark) {
       running.mark = mark

@@ -142,7 +142,7 @@ export function newGroupId(
   return id
 }
 
-/** Whether so many messages, of which this is the first, take another. A developer's message may be large, so it stands alone. */
+/** Whether a row with `count` messages takes the item as another. A developer's message may be large, so it stands alone. */
 export function hasRoomFor(item: InboxItem, count: number, first: InboxItem): boolean {
   return item.kind === 'notice' && count < GROUP_MESSAGES_MAX && first.kind === 'notice'
 }

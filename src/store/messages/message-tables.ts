@@ -136,7 +136,7 @@ const LIVE: Form<Uint8Array> = {
     value instanceof Uint8Array && recordsEnd(value) > 1 && sealed.fits(value.subarray(recordsEnd(value))),
 }
 
-/** Who gets which of these messages, then all of them, sealed. See `live-rows.ts`. */
+/** The places of messages, then all of them, sealed. See `live-rows.ts`. */
 export const LIVE_GROUPS = bytesTable('inbox-live', GROUP, LIVE, {
   holds: 'messages of one change, sealed, for up to 32 devices that were there; for a minute at most',
   *disagreements(key, row, rows) {

@@ -35,7 +35,7 @@ export class UnsettledValue<Value extends string | number> {
     return value
   }
 
-  /** What another process has made durable; undefined has the store asked. */
+  /** Takes a value that another process has made durable; undefined has the store asked. */
   set(durable: Value | undefined): void {
     this.#durable = durable
   }
