@@ -38,6 +38,8 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'identity-tokens',
   'passkey-challenges',
   'known-sign-ins',
+  'call-history-marks',
+  'call-changes',
   'device-lists',
   'code-counts',
   'code-tries',
