@@ -75,14 +75,14 @@ export class LiveInboxes {
       onWriting: (key, row) => this.#onWriting(key, row as Uint8Array | undefined),
       onTakenBack: key => this.#groups.get(nameOfKey(key))?.presence.takeBack(),
       onSettled: (key, isDurable) => this.#onSettled(nameOfKey(key), isDurable),
-      onReplaced: key => void this.#replaced.add(nameOfKey(key)),
+      onReplaced: key => this.#onReplaced(key),
     })
     database.watch(LIVE_SETTLED, {
       onWriting: (key, row) =>
         this.#groups.get(nameOfKey(key))?.settled.write(bitsIn(row as Uint8Array | undefined)),
       onTakenBack: key => this.#groups.get(nameOfKey(key))?.settled.takeBack(),
       onSettled: (key, isDurable) => this.#onBitsSettled(nameOfKey(key), isDurable),
-      onReplaced: key => void this.#replaced.add(nameOfKey(key)),
+      onReplaced: key => this.#onReplaced(key),
     })
   }
 
@@ -332,6 +332,19 @@ export class LiveInboxes {
     this.#unlist(group, group.settled.durable ?? 0)
   }
 
+  /** A process may hear of changes for days in which no device of its own has news, so the names must not pile up. */
+  #onReplaced(key: Uint8Array): void {
+    // The first look reads everything.
+    if (!this.#isLoaded) return
+    this.#replaced.add(nameOfKey(key))
+    if (this.#replaced.size <= REPLACED_MAX) return
+    this.#replaced.clear()
+    this.#groups.clear()
+    this.#messages.clear()
+    this.#count = 0
+    this.#isLoaded = false
+  }
+
   /** Reads what the store has where this process has not seen it being written. */
   #load(view: View): void {
     if (this.#isLoaded && this.#replaced.size === 0) return
@@ -417,3 +430,5 @@ const LIVE_MS = 60_000
 const MESSAGES_MAX = 16_384
 /** A tenth of a kilobyte each. */
 const OFFSETS_KEPT_MAX = 16_384
+/** Beyond it, the table is read anew. */
+const REPLACED_MAX = 1_024

@@ -429,6 +429,26 @@ t.test('a process that follows hears who has news', async t => {
   t.same([...house.news], [PHONE, TABLET, DESK].toSorted())
 })
 
+t.test('a process that follows and never looks keeps no list of all that has changed', async t => {
+  const house = new House(t, t.testdir(), () => true).open({ rehearses: false })
+  const to: Address = [ANN, PHONE]
+  await house.send([{ to, item: dev('stays') }])
+  house.catchUp()
+  t.same(house.followedLabels(to), ['stays'])
+  for (let turn = 0; turn < 40; turn++) {
+    const letters = Array.from({ length: 30 }, (_, at) => ({ to, item: dev(`${turn} ${at}`) }))
+    await house.send(letters)
+    await house.settle(to, labelsOf(letters.map(({ item }, offset) => ({ item, offset }) as InboxMessage)))
+    house.catchUp()
+  }
+  const { reads } = house.database.figures
+  t.same(house.followedLabels(to), ['stays'])
+  t.ok(house.database.figures.reads - reads < 1_000, 'it reads what is there, and not each row that was')
+  await house.send([{ to, item: dev('news') }])
+  house.assertConsistent()
+  t.same(house.followedLabels(to), ['stays', 'news'])
+})
+
 t.test('random runs are as where everything is kept', async t => {
   const folder = t.testdir()
   for (let run = runsOf('CALLSIGN_INBOX_RUNS', { short: 2, long: 40 }); run > 0; run--) {
