@@ -79,7 +79,12 @@ export class WebhookBatches {
       const subject = nameOfKey(begun.row.subject)
       if (subjects.has(subject)) continue
       subjects.add(subject)
-      const [next] = this.#unsentOf(begun)
+      let [next] = this.#unsentOf(begun)
+      // Nobody will write any more that all of it has been sent: an actor that failed has left it.
+      if (next === undefined && ![...begun.sent].some(isTaken)) {
+        begun.sent.clear()
+        ;[next] = this.#unsentOf(begun)
+      }
       begun.isHeldUp = next !== undefined && !isTaken(next.seq) && isHeldUp(next.subject)
       if (next !== undefined && !isTaken(next.seq) && !begun.isHeldUp) found.push(next)
     }
@@ -109,8 +114,13 @@ export class WebhookBatches {
     return heldUp.slice(0, limit).flatMap(({ key }) => this.#take(change, key))
   }
 
-  /** The same for the oldest ones: so many, as far as they are of that time or before. */
-  takeOldest(change: Change, endpointId: bigint, limit: number, untilMs: number): readonly BatchedWebhook[] {
+  /** The same for the oldest ones: so many, as far as they are of `untilMs` or before. */
+  takeOldest(
+    change: Change,
+    endpointId: bigint,
+    limit: number,
+    untilMs = Number.POSITIVE_INFINITY,
+  ): readonly BatchedWebhook[] {
     const oldest = [...change.range(WEBHOOK_BATCHES, { ...rangeOf(idsKey(endpointId)), limit })]
     return oldest
       .filter(({ value }) => value.atMs <= untilMs)

@@ -209,7 +209,7 @@ export class Webhooks {
   /** Removes some of the events of an endpoint that is deleted, in the end the endpoint too. True when nothing is left. */
   purge(change: Change, endpointId: bigint): boolean {
     if (!this.endpoints.isDeleted(change, endpointId)) return true
-    const batched = this.batches.takeOldest(change, endpointId, LOOKED_AT_ONCE, change.nowMs)
+    const batched = this.batches.takeOldest(change, endpointId, LOOKED_AT_ONCE)
     const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
     const waiting = [...change.range(WEBHOOK_EVENTS, range)]
     for (const { key, value } of waiting) this.#unlink(change, endpointId, seqIn(key), value)
@@ -363,7 +363,7 @@ export class Webhooks {
     const [alone] = [...change.keys(WEBHOOK_EVENTS, range)]
     const [batch] = [...change.keys(WEBHOOK_BATCHES, range)]
     if (batch === undefined || (alone !== undefined && seqIn(alone) < seqIn(batch))) return
-    this.#putAlone(change, endpointId, this.batches.takeOldest(change, endpointId, 1, change.nowMs))
+    this.#putAlone(change, endpointId, this.batches.takeOldest(change, endpointId, 1))
   }
 
   /** Whether more waits than may, with one more event of so many bytes if there are any. */

@@ -385,3 +385,42 @@ t.test('the endpoint of the settings has one name', async t => {
   t.equal(parseEndpointName('wh_000000000000'), undefined)
   t.equal(parseEndpointName(endpointName(17n)), 17n)
 })
+
+t.test(
+  'a clock that was set back keeps no events of a deleted endpoint, and no bound from being kept',
+  async t => {
+    const { database, add, create, rows, webhooks } = openWebhooks(t, { bounds: { waitingMax: 2 } })
+    const { endpointId } = await create()
+    await add(LATER_MS, userCreated(1))
+    for (const userId of [2, 3, 4]) await add(NOW_MS, userCreated(userId))
+    t.match(rows(), { batches: 2, dead: 2 })
+    await database.change(change => webhooks.endpoints.setState(change, endpointId, 'deleted'))
+    const purge = () => database.change(change => webhooks.purge(change, endpointId), NOW_MS)
+    while (!(await purge()));
+    t.same(rows(), NO_ROWS)
+  },
+)
+
+t.test('a batch whose end was never written comes again, and holds up nothing for ever', async t => {
+  const { database, add, create, webhooks } = openWebhooks(t)
+  const { endpointId } = await create()
+  await add(NOW_MS, callMissed(3, 7))
+  await add(NOW_MS, callMissed(3, 8))
+  const failing = {
+    view: database.view.bind(database),
+    change: <Result>(write: Parameters<typeof database.change<Result>>[0]) =>
+      database.change<Result>(change => {
+        write(change)
+        throw new Error('not written')
+      }),
+  }
+  const seqs = (queue: WebhookQueue) => queue.take(NOW_MS, 10).map(({ seq }) => seq)
+  const queue = new WebhookQueue(failing, webhooks, endpointId)
+  t.same(seqs(queue), [1])
+  await t.rejects(queue.settle([{ kind: 'sent', seq: 1 }], IDLE))
+  t.same(seqs(queue), [], 'its outcome is still to be written')
+  const rebuilt = new WebhookQueue(database, webhooks, endpointId)
+  t.same(seqs(rebuilt), [1])
+  await rebuilt.settle([{ kind: 'sent', seq: 1 }], IDLE)
+  t.same(seqs(rebuilt), [2])
+})
