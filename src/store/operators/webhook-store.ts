@@ -10,6 +10,7 @@
  */
 
 import type { DeathReason, WebhookEvent } from '../../domain/operators/webhook-event.ts'
+import { assert } from '../../errors.ts'
 import { WEBHOOKS_WAITING_MAX } from '../../limits.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
@@ -164,8 +165,13 @@ export class Webhooks {
     const range = { ...rangeOf(idsKey(endpointId)), limit: LOOKED_AT_ONCE }
     const expired = [...change.range(WEBHOOK_EVENTS, range)]
       .filter(({ value }) => value.sinceMs + LIFETIME_MS <= change.nowMs)
-      .map(({ key, value }) => ({ seq: seqIn(key), row: value }))
-    return expired.map(({ seq, row }) => this.#kill(change, endpointId, { seq, row, reason: 'expired' }))
+      .map(({ key }) => seqIn(key))
+    return expired.map(seq => {
+      // Read anew: the death of the one before it in their subject has made it due.
+      const row = change.get(WEBHOOK_EVENTS, eventKey(endpointId, seq))
+      assert(row !== undefined, 'the death of an event leaves the others')
+      return this.#kill(change, endpointId, { seq, row, reason: 'expired' })
+    })
   }
 
   /** Dead events, oldest first, from a place on. */

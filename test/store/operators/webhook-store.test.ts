@@ -424,3 +424,11 @@ t.test('a batch whose end was never written comes again, and holds up nothing fo
   await rebuilt.settle([{ kind: 'sent', seq: 1 }], IDLE)
   t.same(seqs(rebuilt), [2])
 })
+
+t.test('events of one subject that expire together leave nothing that is due', async t => {
+  const { database, add, create, rows, webhooks } = openWebhooks(t)
+  const { endpointId } = await create()
+  await add(NOW_MS - LIFETIME_MS, callMissed(3, 7), callMissed(3, 8), callMissed(3, 9))
+  await database.change(change => webhooks.killExpired(change, endpointId), NOW_MS)
+  t.same(rows(), { ...NO_ROWS, dead: 3 })
+})
