@@ -154,6 +154,7 @@ export class CallStore extends CallReader {
       open.call = call
       for (const effect of effects) open.effects.push(effect)
       open.beside.push(beside)
+      if (isOver(call)) this.#forgetOnce(open.durable, callId)
       return open.durable
     }
     // Later decisions on either call come behind this.
@@ -172,6 +173,8 @@ export class CallStore extends CallReader {
       }
     }, nowMs)
     if (ended === undefined) this.#open.set(callId, step)
+    else this.#forgetOnce(step.durable, ended.call.callId)
+    if (isOver(call)) this.#forgetOnce(step.durable, callId)
     return step.durable
   }
 
@@ -198,13 +201,19 @@ export class CallStore extends CallReader {
       const last = before?.written
       if (isOver(call)) {
         after.isOver = true
-        if (this.#left.get(callId) === after) this.#left.delete(callId)
         return this.#putEnded(change, call, last)
       }
       const next = this.rows.next(last, call)
       after.written = next.written
       putNext(change, idsKey(callId), last, next)
     }
+  }
+
+  /** Not before the end is durable: what comes behind a failed one must not be written. */
+  #forgetOnce(durable: Promise<void>, callId: CallId): void {
+    const left = this.#left.get(callId)
+    const forget = () => void (this.#left.get(callId) === left && this.#left.delete(callId))
+    durable.then(forget, () => undefined)
   }
 
   #putEnded(change: Change, call: Call, last: WrittenCall | undefined): void {
@@ -243,9 +252,13 @@ export class CallStore extends CallReader {
 }
 
 function assertWritten(change: Change, callId: CallId, left: LeftCall | undefined): void {
-  if (left === undefined || left.isOver) return
-  if (left.written !== undefined && isWritten(change, callId, left.written)) return
+  if (left === undefined) return
+  if (left.isOver ? change.has(CALLS_ENDED, idsKey(callId)) : isLeft(change, callId, left)) return
   throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
+}
+
+function isLeft(change: Change, callId: CallId, { written }: LeftCall): boolean {
+  return written !== undefined && isWritten(change, callId, written)
 }
 
 function removeEnded(change: Change, key: Uint8Array): void {

@@ -391,3 +391,19 @@ t.test('a write that builds on a failed one is not made, until the call is opene
   await calls.apply({ call: withEpoch(2), effects: [] }, 1_000)
   t.equal(read()?.keyEpoch, 2)
 })
+
+t.test('nothing is written behind an end that failed', async t => {
+  const { world, calls, read } = await open(t)
+  const nowMs = world.nowMs()
+  await calls.apply({ call: call(), effects: [] }, nowMs)
+  const broken = { kept: { request: undefined as never, reply: '{}' } }
+  await t.rejects(calls.apply({ call: over(nowMs), effects: [] }, nowMs, broken), TypeError)
+  const unavailable = { code: 'STORE_UNAVAILABLE' }
+  await t.rejects(calls.confirm(CALL), unavailable)
+  await t.rejects(calls.apply({ call: over(nowMs), effects: [] }, nowMs), unavailable)
+  t.equal(read()?.status, 'ringing')
+  t.equal(calls.open(CALL)?.status, 'ringing')
+  const ending = calls.apply({ call: over(nowMs), effects: [] }, nowMs)
+  await Promise.all([ending, calls.confirm(CALL)])
+  t.same([read(), await calls.confirm(CALL)], [over(nowMs), undefined])
+})
