@@ -36,6 +36,8 @@ export class WebhookBatches {
   readonly #figures: BatchFigures
   /** By the names of their keys. */
   readonly #begun = new Map<string, Begun>()
+  /** Endpoints with more batches before the next event than are looked at. */
+  readonly #crowded = new Set<bigint>()
 
   constructor({ database, secrets, randomBytes }: Given) {
     this.#sealed = new SealedValues(secrets, randomBytes, 'webhook-batch')
@@ -73,8 +75,14 @@ export class WebhookBatches {
   ): readonly BatchedWebhook[] {
     const found: BatchedWebhook[] = []
     const subjects = new Set<string>()
+    let looked = 0
+    this.#crowded.delete(endpointId)
     for (const key of view.keys(WEBHOOK_BATCHES, rangeOf(idsKey(endpointId)))) {
       if (found.length >= countMax) break
+      if (++looked > LOOKED_AT_MAX) {
+        this.#crowded.add(endpointId)
+        break
+      }
       const begun = this.#beginning(view, key)
       const subject = nameOfKey(begun.row.subject)
       if (subjects.has(subject)) continue
@@ -112,6 +120,11 @@ export class WebhookBatches {
       ({ key, isHeldUp }) => isHeldUp && idInKey(key, 0) === endpointId && change.has(WEBHOOK_BATCHES, key),
     )
     return heldUp.slice(0, limit).flatMap(({ key }) => this.#take(change, key))
+  }
+
+  /** The same for the oldest ones, where so many of a few subjects wait that others are not seen behind them. */
+  takeCrowding(change: Change, endpointId: bigint, limit: number): readonly BatchedWebhook[] {
+    return this.#crowded.has(endpointId) ? this.takeOldest(change, endpointId, limit) : []
   }
 
   /** The same for the oldest ones: so many, as far as they are of `untilMs` or before. */
@@ -169,3 +182,5 @@ export class WebhookBatches {
 interface Given extends Pick<StoreDeps, 'secrets' | 'randomBytes'> {
   readonly database: Pick<ReadStore, 'watch'>
 }
+/** Each outcome looks at them: some milliseconds. */
+const LOOKED_AT_MAX = 512

@@ -129,6 +129,7 @@ export class Webhooks {
   settle(change: Change, endpointId: bigint, settlements: readonly WebhookSettlement[]): Died[] {
     const died: Died[] = []
     this.#putAlone(change, endpointId, this.batches.takeHeldUp(change, endpointId, LOOKED_AT_ONCE))
+    this.#putAlone(change, endpointId, this.batches.takeCrowding(change, endpointId, LOOKED_AT_ONCE))
     for (const settlement of settlements) {
       const { seq } = settlement
       const key = eventKey(endpointId, seq)

@@ -432,3 +432,30 @@ t.test('events of one subject that expire together leave nothing that is due', a
   await database.change(change => webhooks.killExpired(change, endpointId), NOW_MS)
   t.same(rows(), { ...NO_ROWS, dead: 3 })
 })
+
+t.test('many batches of one subject are not all looked at, and others get past them', async t => {
+  const { database, add, create, webhooks } = openWebhooks(t)
+  const { endpointId } = await create()
+  const ofOne = Array.from({ length: 1_200 }, (_, at) => callMissed(3, 100 + at))
+  await add(NOW_MS, ...ofOne, callMissed(4, 7))
+  const queue = new WebhookQueue(database, webhooks, endpointId)
+  const given: number[] = []
+  for (let turn = 0; turn < 12; turn++) {
+    const seqs = queue.take(LATER_MS, 16).map(({ seq }) => seq)
+    given.push(...seqs)
+    await queue.settle(
+      seqs.map(seq => ({ kind: 'sent', seq })),
+      IDLE,
+    )
+    const { reads } = database.figures
+    queue.nextDueMs()
+    t.ok(database.figures.reads - reads < 1_100, 'reads do not grow with what waits')
+  }
+  const [others, ofTheOne] = [given.filter(seq => seq > 1_200), given.filter(seq => seq <= 1_200)]
+  t.same(others, [1_201])
+  t.same(
+    ofTheOne,
+    ofTheOne.map((_, at) => at + 1),
+    'in order',
+  )
+})
