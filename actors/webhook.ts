@@ -2,7 +2,7 @@
  * Sends the waiting events of one endpoint of webhooks, some at a time, so that an endpoint that is slow or down holds up no other. The
  * mailbox carries wake-ups and outcomes only.
  *
- * An event leaves the store when its outcome is known, with the others of its batch: after a crash before that it is sent again,
+ * An event leaves the store when its outcome is known, with its whole batch: after a crash before that it is sent again,
  * under the same id. While the store takes no writes, outcomes are kept here.
  *
  * An endpoint that fails often in a row, with no success between, is probed with one event at a time until it takes one.

@@ -70,7 +70,7 @@ function formatReasons(results: readonly Result[]): string {
   return lines === '' ? '' : `Goals that something else bounds:\n\n${lines}\n`
 }
 
-/** What the figures do not show, likewise. */
+/** The limits of the figures, likewise. */
 function formatNotShown(results: readonly Result[]): string {
   return `What the figures do not show:\n\n${groupedBy(results, ({ notShown }) => notShown)}`
 }

@@ -11,7 +11,7 @@ export interface Goal {
   readonly of: 'ratio' | 'cpuRatio' | 'project'
   readonly is: 'at least' | 'at most'
   readonly value: number
-  /** What keeps it from being higher, where that is not ours: one sentence. */
+  /** The bound that keeps it from being higher, where that is not ours: one sentence. */
   readonly because?: string
 }
 

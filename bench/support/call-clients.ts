@@ -118,7 +118,7 @@ export class CallClients {
     return { caller, callId, ringingMs: Math.max(lastMs, dueMs) }
   }
 
-  /** Resolves when all devices know that the call, which nobody answered, has ended. */
+  /** Resolves when all devices know that the unanswered call has ended. */
   async end({ caller, callId }: Call): Promise<void> {
     await this.#postEnd(caller, callId)
     await this.#toldAll(`${LAST_WORD} ${callId}`, caller.devices.length)
@@ -220,7 +220,7 @@ export class CallClients {
     if (frame.startsWith('RECEIPT')) return this.#onTold(headerOf(frame, 'receipt-id'))
     this.messages++
     this.#recording?.push(frame)
-    // What comes of a topic is not acknowledged, and nobody waits for it.
+    // Messages of a topic are not acknowledged, and not waited for.
     if (!frame.includes('\nack:')) return
     // Also of bare uWebSockets.js, which sends the recorded messages.
     device.socket.send(wireFrame(`ACK\nid:${headerOf(frame, 'ack')}\n\n\0`))

@@ -24,7 +24,7 @@ export type BrokerAddress =
   | { readonly kind: 'rabbitmq'; readonly port: number; readonly login: Login }
 
 export interface DurableLoadFigures {
-  /** That receivers have got. */
+  /** As many as receivers have got. */
   readonly messages: number
   /** Milliseconds until all ten have it. */
   readonly latency: ReturnType<typeof latencyFigures>

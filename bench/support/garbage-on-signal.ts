@@ -12,7 +12,7 @@ let allocatedBytes = 0
 profiler.start()
 
 process.on('SIGUSR2', () => {
-  // What is there before a collection, and was not there after the last one, is new.
+  // Octets before a collection that were not there after the last one are new.
   for (const { beforeGC, afterGC } of profiler.stop().statistics) {
     allocatedBytes += beforeGC.heapStatistics.usedHeapSize - heldBytes
     heldBytes = afterGC.heapStatistics.usedHeapSize

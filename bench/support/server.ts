@@ -141,9 +141,13 @@ function environmentOf({ dataFolder, checkout }: ServerOptions): NodeJS.ProcessE
     CALLSIGN_GRPC_PORT: '0',
     CALLSIGN_ADMIN_PORT: '0',
     // A checkout may be older than the setting.
-    ...(checkout === undefined && { CALLSIGN_SERVER_API_PORT: '0' }),
+    ...(hasServerApi(checkout) && { CALLSIGN_SERVER_API_PORT: '0' }),
     ...productionEnvironment(dataFolder),
   }
+}
+
+function hasServerApi(checkout = OURS): boolean {
+  return existsSync(join(checkout, 'dist/src/api/server-api'))
 }
 
 /** The keys stay where a development server keeps its own, so that both kinds of server can go on with a store. */

@@ -64,7 +64,7 @@ function joinGroup(folder: string, programs: readonly string[]) {
     sourcemap: 'external',
     sourcesContent: false,
     logLevel: 'warning',
-    // CommonJS requires Node's own modules by it. An import could have the name of another one in the file.
+    // CommonJS requires Node's own modules by it. Two imports of one file could have the same name.
     banner: { js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);` },
     plugins: [keepPlaces(folder, programs), withoutWebSocket, choosePackages],
   })

@@ -4,7 +4,7 @@
  */
 
 import type { LogHead } from '../log/checkpoint.ts'
-import type { FollowedChange } from '../store/engine/store.ts'
+import type { FollowedCommit } from '../store/engine/store.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import type { LinkOptions } from './link/link.ts'
 import type { NodePlace } from './link/node-sockets.ts'
@@ -46,7 +46,7 @@ export type MessageToFront =
       readonly lastChange: number
       readonly head: LogHead
     }
-  | ({ readonly kind: 'changed' } & FollowedChange)
+  | ({ readonly kind: 'changed' } & FollowedCommit)
   /** To a front of another node: the writer had this change when it sent the next message. */
   | { readonly kind: 'position'; readonly number: number }
   /** `isComing`: announced, not yet published. Reads of the log wait until the same head comes without it. */

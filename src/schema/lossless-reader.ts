@@ -11,7 +11,7 @@ export function readLossless(text: string): unknown {
   return value
 }
 
-/** Where the string whose first character is at `from` has its closing quotation mark; the text's end for none. */
+/** The place of the closing quotation mark of a string that begins at `from`; the text's end for none. */
 export function endOfString(text: string, from: number): number {
   let end = text.indexOf('"', from)
   while (end !== -1) {

@@ -44,7 +44,7 @@ t.test(`nothing acknowledged is lost, and nothing is half there, after ${KILLS} 
   await load.end()
 
   const copy = join(folder, 'copy')
-  for (const table of ['inbox', 'contacts', 'devices', 'call-history']) {
+  for (const table of ['contacts', 'devices', 'call-history', 'call-history-calls']) {
     cpSync(dataFolder, copy, { recursive: true })
     await removeOneRow(copy, table)
     const { faults } = await auditStore(copy)

@@ -25,7 +25,7 @@ export class CallChecks {
   readonly #sealers = new Map<string, Set<string>>()
   /** The devices that were told to ring and not to stop. */
   readonly #ringing = new Set<string>()
-  /** Those who remember the call: it is over for them. */
+  /** Those who remember the call, since they are out of it. */
   readonly #remembering = new Set<bigint>()
   #ended: Call | undefined
   #epoch = 0
@@ -188,7 +188,7 @@ export class CallChecks {
     }
   }
 
-  /** Nobody has the call twice in their list: as one that goes on, and as one that is over. */
+  /** A list has the call once: as one that goes on, or as one that has ended. */
   #checkHistory(call: Call): void {
     for (const { userId } of call.participants) {
       const isActive = activeRowOf(call, userId) !== undefined

@@ -58,7 +58,7 @@ export class CallLife {
   readonly refused = new Map<string, number>()
   #first: Step | undefined
 
-  /** `onDecided` is told the call after each decision. */
+  /** `onDecided` gets the call after each decision. */
   constructor(seed: number, onDecided: (call: Call) => void = () => undefined) {
     this.#random = randomFrom(seed)
     this.#onDecided = onDecided

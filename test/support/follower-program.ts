@@ -6,15 +6,16 @@
 import { FollowedStore } from '../../src/store/engine/followed-store.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { RowCache } from '../../src/store/engine/row-cache.ts'
-import type { FollowedChange } from '../../src/store/engine/store.ts'
+import type { FollowedCommit } from '../../src/store/engine/store.ts'
 import { WatchedCache } from '../../src/store/engine/watched-cache.ts'
 import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from './followed-rows.ts'
 
 /** What the parent says: the last change that is durable, and then each change; or to be in the middle of a view. */
-export type ToFollower = { readonly lastChange: number } | FollowedChange | 'view'
+export type ToFollower = { readonly lastChange: number } | FollowedCommit | 'view'
 
 export interface Seen {
-  /** The change that was applied last. */
+  /** The changes that were applied together: the first and the last. */
+  readonly first: number
   readonly number: number
   /** Whether the view had the change's row in the table that nobody watches. */
   readonly isLogged: boolean
@@ -26,7 +27,7 @@ export interface Seen {
 
 const database = LmdbStore.openReadOnly(process.argv[2]!)
 
-function follow(lastChange: number): (change: FollowedChange) => void {
+function follow(lastChange: number): (change: FollowedCommit) => void {
   const store = new FollowedStore(database, lastChange)
   const rowCache = new RowCache(store, FOLLOWED_ROWS, row => row?.number ?? 0, ROW_KEYS.length)
   const keyText = (key: Uint8Array) => Buffer.from(key).toString()
@@ -53,14 +54,14 @@ function follow(lastChange: number): (change: FollowedChange) => void {
     void wait(change.number)
     look()
     store.apply(change)
-    const { number } = change
+    const { first, number } = change
     const isLogged = store.view(view => view.has(LOGGED_ROWS, Buffer.from(String(number))))
-    process.send!({ number, isLogged, rows: look(), applied } satisfies Seen)
+    process.send!({ first, number, isLogged, rows: look(), applied } satisfies Seen)
     applied = []
   }
 }
 
-let onChange: ((change: FollowedChange) => void) | undefined
+let onChange: ((change: FollowedCommit) => void) | undefined
 process.on('message', (message: ToFollower) => {
   if (message === 'view') {
     database.snapshot()

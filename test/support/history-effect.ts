@@ -1,4 +1,4 @@
-/** What a change of a call gives one of its people to remember, as the domain would say it. */
+/** The effect by which one person of a call remembers it, in the form of the domain. */
 
 import { type CallHistoryRow, type HistoryEffect, isMissedBy } from '../../src/domain/calls/call-history.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
@@ -39,5 +39,5 @@ export function plantHistory(change: Change, userId: UserId, remembered: Remembe
   change.put(REMEMBERED_CALLS, place, packCall(call))
 }
 
-/** Of calls that say nothing of who called. */
+/** For calls that do not name the caller. */
 const CALLER = 9_999_999_999n as UserId

@@ -175,7 +175,7 @@ class Auditor {
   }
 }
 
-/** States in which a call is over for one who was never in it. */
+/** States in which a call has ended for a person who was never in it. */
 const OVER_FOR = new Set<Participant['state']>(['declined', 'busy', 'missed', 'removed'])
 
 /** An audit writes nothing. */

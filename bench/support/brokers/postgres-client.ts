@@ -1,6 +1,6 @@
 /**
  * PostgreSQL: a table of messages and NOTIFY. One process between it and the receivers listens, and reads and deletes their
- * messages, several at once where they came meanwhile: a connection for each receiver would be a process for each.
+ * messages, several at once where more have come: a connection for each receiver would be a process for each.
  */
 
 import pg from 'pg'
@@ -37,7 +37,7 @@ export class PostgresClient implements BrokerClient {
   }
 }
 
-/** What is to be read and deleted: all that came in the meantime at once. */
+/** Reads and deletes all that has come since, at once. */
 class Work {
   readonly #gateway: pg.Client
   readonly #onReceived: (receiver: number) => void

@@ -1,10 +1,10 @@
-/** A connection whose answers are lines and counted octets. */
+/** A connection that answers with lines and counted octets. */
 
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { connectTo } from '../load-socket.ts'
 
-/** What was read of a text from a place on, and where it ends; undefined where more has to come. */
+/** The answer that begins at a place of a text, and where it ends; undefined where more has to come. */
 export type ReadOne<Value> = (
   text: string,
   at: number,

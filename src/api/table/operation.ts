@@ -66,7 +66,7 @@ export interface ReadRequest<Body, Query, A extends Access> {
 
 /** A command that has passed its checks. */
 export interface CommandRequest<Body, Query, A extends Access> extends ReadRequest<Body, Query, A> {
-  /** What the reply is to be kept under, in the change of what it tells of; undefined where none is kept. */
+  /** The key under which the reply is kept, in the change that it reports; undefined where none is kept. */
   readonly idempotent: IdempotentRequest | undefined
 }
 
@@ -190,7 +190,7 @@ export interface OperationForm extends OperationRules<Access> {
 
 /** An operation as the table holds it. A process that has no `Deps` can't have it answered. */
 export interface Operation<in Deps> extends OperationForm {
-  /** Of commands; left out: a repeated request gets the reply as it was. */
+  /** For commands; left out: a repeated request gets the reply as it was. */
   readonly repeat?: Repeat<Deps>
   readonly isPrefixKnown?: IsPrefixKnown<Deps, unknown>
   readonly handle: Handle<Deps, unknown, unknown, Access>

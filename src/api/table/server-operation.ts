@@ -21,7 +21,7 @@ export interface ServerRequest<Body, Query> {
   readonly requestId: string
   readonly network: string
   readonly nowMs: number
-  /** What the reply is to be kept under; where a room carries the operation out, it keeps the reply itself. */
+  /** The key under which the reply is kept; a room that carries the operation out keeps the reply itself. */
   readonly idempotent: IdempotentRequest | undefined
   /** Adds the row that says what the holder did to `target`, such as `id:4294967297`; never an address or external id. */
   audit(change: Change, target: string): void

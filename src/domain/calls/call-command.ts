@@ -263,7 +263,7 @@ export type CallReply =
   /** To request-rejoin: how many devices were asked, and for how many seconds their answers count. */
   | { readonly kind: 'asked'; readonly asked: number; readonly expiresInS: number }
 
-/** Of the room, or the text of a reply that is kept for a repeated request. */
+/** The room's, or the text of a reply that is kept for a repeated request. */
 export type CallAnswer = CallReply | { readonly kind: 'kept'; readonly text: string }
 
 export function refused(

@@ -292,7 +292,7 @@ function isSameFeeds(one: readonly number[] = [], other: readonly number[] = [])
 function overNotice({ after, nowMs, overNotices }: Change, participant: Participant, end: End): OverBody {
   const { isVideo } = participant
   const { callerId, callerName, displayName, alias, isContact } = callerOf(after, participant)
-  // What is not compared is the call's, or the caller's.
+  // The rest belongs to the call, or to the caller.
   const known = overNotices.find(
     each =>
       each.kind === end.kind &&

@@ -122,7 +122,7 @@ export interface MediaReadyNotice {
   readonly gateway: string | undefined
 }
 
-/** What devices are told of a call, without what is one device's own. */
+/** A notice of a call, without the members that only one device gets. */
 export type CallNotice = KeyedNotice | PlainCallNotice
 
 export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice

@@ -11,7 +11,7 @@ export function formatPosition({ epoch, offset }: InboxPosition): string {
   return formatEpoch(epoch) + offset
 }
 
-/** The part of a position before its offset. Kept by whoever formats many of an epoch: it costs five times the rest. */
+/** The part of a position before its offset. Callers that format many of an epoch keep it: it costs five times the rest. */
 export function formatEpoch(epoch: number): string {
   return `${epoch.toString(36)}-`
 }

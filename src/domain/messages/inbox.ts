@@ -6,7 +6,7 @@ import type { KeyedNotice } from '../calls/call-notice.ts'
 import type { CallId, UserId } from '../ids.ts'
 import type { BadgeState, Notice, SharedNotice } from './notice.ts'
 
-/** A notice as one device has it. */
+/** A notice in the inbox of one device. */
 export interface NoticeItem {
   readonly kind: 'notice'
   /** The same object for all devices that a change tells the same. Never changed. */

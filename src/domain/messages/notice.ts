@@ -19,7 +19,7 @@ export interface Badge {
 
 export type NoticeBody = CallNoticeBody | PersonalNoticeBody
 
-/** A notice without what is one device's own. */
+/** A notice without the members that only one device gets. */
 export type SharedNotice = CallNotice | PersonalNoticeBody
 
 /** Contacts and the account. */

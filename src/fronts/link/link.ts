@@ -399,7 +399,7 @@ function malformed(rule: string): SignalError {
  * The form of entries and of the messages in them, raised when the program before this one would misread any. A process
  * with another form gets no messages.
  */
-export const LINK_FORM = 8
+export const LINK_FORM = 9
 const TELL = 0
 const CONTROL = 1
 const ASK = 2

@@ -23,7 +23,7 @@ interface Gates {
   readonly shownLog: Gate
 }
 
-/** This front answers `own` and `commands`; `others` are routes of the writer besides its operations. */
+/** This front answers `own` and `commands`; `others` are the remaining routes of the writer. */
 export function frontRoutes(
   own: readonly HttpRoute[],
   commands: readonly HttpRoute[],

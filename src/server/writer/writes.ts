@@ -124,7 +124,7 @@ function openWrites(serving: WriterServing): Writes {
     registration: deps.registration,
     lists: deps.lists,
     async expire(countMax) {
-      // First, since the sweep ends what is kept.
+      // First, since the sweep ends kept messages.
       await stores.inbox.keepLong(stores.database, nowMs())
       return await stores.expiries.sweep(stores.database, nowMs(), countMax)
     },

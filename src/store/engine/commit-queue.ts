@@ -48,8 +48,8 @@ export interface CommitQueueDeps {
    * Rejects as `ChangeLedger.append` does; an error of another kind ends the queue.
    */
   readonly ledger: Ledger | undefined
-  /** Called for each durable transaction. */
-  readonly onCommitted: () => void
+  /** Called for each durable transaction, before `tell`, with its changes that have written. */
+  readonly onCommitted: (written: Iterable<LmdbChange>) => void
   /** Tells the subscribers what a durable change said. */
   readonly tell: (change: LmdbChange) => void
   readonly onBroken: OnBroken
@@ -134,14 +134,12 @@ export class CommitQueue {
       if (error instanceof SignalError && error.code === 'OUTCOME_UNKNOWN') return this.#end(changes, error)
       return this.#break(changes, error, '')
     }
-    this.#deps.onCommitted()
+    this.#deps.onCommitted(writtenIn(changes))
     for (const change of changes) this.#settle(change)
   }
 
   async #append(changes: readonly QueuedChange[], ledger: Ledger): Promise<void> {
-    const written = changes.flatMap(({ change, outcome }) =>
-      change?.hasWritten && outcome?.kind === 'written' ? [change] : [],
-    )
+    const written = [...writtenIn(changes)]
     if (written.length > 0) await ledger(written)
   }
 
@@ -250,6 +248,11 @@ export class CommitQueue {
       return false
     }
   }
+}
+
+function* writtenIn(changes: readonly QueuedChange[]): Iterable<LmdbChange> {
+  for (const { change, outcome } of changes)
+    if (change?.hasWritten && outcome?.kind === 'written') yield change
 }
 
 const DISK_FAILED = ', because the disk may have failed'

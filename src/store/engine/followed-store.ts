@@ -1,6 +1,6 @@
 /**
  * The store of a process that reads another process's writes: views of its own over the same LMDB environment, opened
- * for reading only. It hears of each durable change by `apply`, in order, as `LmdbStore.follow` tells them.
+ * for reading only. It hears of durable changes by `apply`, in order, as `LmdbStore.follow` tells them.
  *
  * Between a commit and its `apply` a view may already see the change's rows, while caches still have the ones before.
  */
@@ -10,7 +10,7 @@ import { Watermark } from '../../watermark.ts'
 import { readChangedRows } from './changed-rows.ts'
 import { nameOfKey } from './keys.ts'
 import type { LmdbStore } from './lmdb-store.ts'
-import type { FollowedChange, Happening, HappeningOf, ReadStore, RowWatcher, View } from './store.ts'
+import type { FollowedCommit, Happening, HappeningOf, ReadStore, RowWatcher, View } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 import type { Table } from './table.ts'
 
@@ -48,9 +48,9 @@ export class FollowedStore implements ReadStore {
     return this.#applied.reached
   }
 
-  /** Later views see the change, caches drop its rows, and subscribers hear its happenings. */
-  apply({ number, rows }: FollowedChange): void {
-    assert(number === this.lastChange + 1, 'a follower hears of each change, in order')
+  /** Later views see the changes, caches drop their rows, and subscribers hear what has happened. */
+  apply({ first, number, rows }: FollowedCommit): void {
+    assert(first === this.lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()
     this.#applied.reach(number)
     const changed = new Map<string, readonly [table: string, key: Uint8Array]>()

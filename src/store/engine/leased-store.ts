@@ -8,7 +8,7 @@ import type { ChangeLedger } from './change-ledger.ts'
 import type { LmdbStore } from './lmdb-store.ts'
 import type {
   Change,
-  FollowedChange,
+  FollowedCommit,
   Happening,
   HappeningOf,
   RowWatcher,
@@ -52,7 +52,7 @@ export class LeasedStore implements SharedStore {
     this.#ends.push(this.#database.watch(table, watcher))
   }
 
-  follow(listener: (change: FollowedChange) => void): () => void {
+  follow(listener: (change: FollowedCommit) => void): () => void {
     return this.#database.follow(listener)
   }
 

@@ -26,7 +26,7 @@ import { OpenTables } from './open-tables.ts'
 import { Snapshot, type StoredTable } from './snapshot.ts'
 import type {
   Change,
-  FollowedChange,
+  FollowedCommit,
   Happening,
   HappeningOf,
   RowWatcher,
@@ -86,7 +86,7 @@ export class LmdbStore implements SharedStore {
   readonly isClosedToOthers: boolean
   readonly #tables: OpenTables
   readonly #subscribers = new Subscribers()
-  readonly #followers = new Set<(change: FollowedChange) => void>()
+  readonly #followers = new Set<(change: FollowedCommit) => void>()
   readonly #figures: StoreFigures = { commits: 0, puts: 0, removes: 0, reads: 0 }
   readonly #view: View
   readonly #copies: LedgerCopy
@@ -116,8 +116,9 @@ export class LmdbStore implements SharedStore {
         return new LmdbChange(openTable, this.#figures, { nowMs: atMs, number, hasUndo, hasLedger })
       },
       ledger: hasLedger ? changes => this.#writeToLedger(changes) : undefined,
-      onCommitted: () => {
+      onCommitted: written => {
         this.#figures.commits += 1
+        if (this.#followers.size > 0) this.#tellFollowersOf([...written])
       },
       tell: change => this.#tell(change),
       onBroken,
@@ -330,7 +331,7 @@ export class LmdbStore implements SharedStore {
       for (const { table, key } of rows) {
         for (const watcher of this.#tables.watchersOf(table)) watcher.onReplaced(key)
       }
-      this.#tellFollowers(number, rows)
+      if (this.#followers.size > 0) this.#tellFollowers(number, number, rows)
     }
   }
 
@@ -367,11 +368,11 @@ export class LmdbStore implements SharedStore {
   }
 
   /**
-   * Calls `listener` once for each later durable change, in order, before its subscribers hear and its promise
-   * resolves. Returns a function that ends that. Its rows are those of tables watched here, so a follower watches no
+   * Calls `listener` once for the changes that become durable together, in order, before their subscribers hear and their
+   * promises resolve. Returns a function that ends that. Its rows are those of tables watched here, so a follower watches no
    * others.
    */
-  follow(listener: (change: FollowedChange) => void): () => void {
+  follow(listener: (change: FollowedCommit) => void): () => void {
     this.#followers.add(listener)
     return () => void this.#followers.delete(listener)
   }
@@ -386,16 +387,22 @@ export class LmdbStore implements SharedStore {
   }
 
   #tell(change: LmdbChange): void {
-    if (change.hasWritten) {
-      this.#lastChange = change.number
-      if (this.#followers.size > 0) this.#tellFollowers(change.number, change.watchedRows())
-    }
+    if (change.hasWritten) this.#lastChange = change.number
     this.#subscribers.tell(change.happenings, this.#onFault)
   }
 
-  #tellFollowers(number: number, rows: readonly WatchedRow[]): void {
-    if (this.#followers.size === 0) return
-    const followed: FollowedChange = { number, rows: formatChangedRows(rows) }
+  #tellFollowersOf(changes: readonly LmdbChange[]): void {
+    const [first, last] = [changes[0], changes.at(-1)]
+    if (first === undefined || last === undefined) return
+    this.#tellFollowers(
+      first.number,
+      last.number,
+      changes.flatMap(change => change.watchedRows()),
+    )
+  }
+
+  #tellFollowers(first: number, number: number, rows: readonly WatchedRow[]): void {
+    const followed: FollowedCommit = { first, number, rows: formatChangedRows(rows) }
     for (const listener of this.#followers) {
       try {
         listener(followed)

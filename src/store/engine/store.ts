@@ -85,10 +85,13 @@ export interface WatchedRow {
   readonly key: Uint8Array
 }
 
-/** A durable change as followers hear of it: plain data, for a process that reads the same rows. */
-export interface FollowedChange {
+/** Changes that became durable together, as followers hear of them: plain data, for a process that reads the same rows. */
+export interface FollowedCommit {
+  /** The number of the first change. */
+  readonly first: number
+  /** The number of the last one. */
   readonly number: number
-  /** Rows of watched tables that it has put or removed, which caches forget; in the form of `changed-rows.ts`. */
+  /** Rows of watched tables that they have put or removed, which caches forget; in the form of `changed-rows.ts`. */
   readonly rows: Uint8Array
 }
 
@@ -127,7 +130,7 @@ export interface SharedStore extends Store {
   /** The number of the last durable change; 0 where there was none. */
   readonly lastChange: number
   /** See `LmdbStore.follow`. */
-  follow(listener: (change: FollowedChange) => void): () => void
+  follow(listener: (change: FollowedCommit) => void): () => void
   /** Resolves when the changes that were asked for so far have ended. */
   settled(): Promise<void>
 }

@@ -93,10 +93,21 @@ export class InboxStore {
     const head = this.#kept.headOf(view, device)
     const messages: InboxMessage[] = []
     if (head === undefined) return messages
-    for (const message of this.#messages(view, device, head, offset)) {
+    const isWanted = (each: InboxMessage) =>
+      nowMs < each.expiresAtMs && (queue === undefined || each.queue === queue)
+    if (head.rows + head.entries.length > 0) {
+      for (const message of this.#kept.messages(view, device, head, offset)) {
+        if (messages.length >= limit) return messages
+        if (isWanted(message)) messages.push(message)
+      }
+    }
+    for (const live of this.#liveOf(view, nameOfKey(device), head)) {
       if (messages.length >= limit) break
-      if (nowMs >= message.expiresAtMs) continue
-      if (queue === undefined || message.queue === queue) messages.push(message)
+      const item = live.offset > offset ? this.#live.open(view, live) : undefined
+      if (item === undefined) continue
+      const { atMs, expiresAtMs } = live
+      const message = { offset: live.offset, queue: queueOf(item), item, atMs, expiresAtMs }
+      if (isWanted(message)) messages.push(message)
     }
     return messages
   }
@@ -287,15 +298,6 @@ export class InboxStore {
       const head = this.#kept.headOf(change, device)
       assert(head !== undefined, 'what waits for a device has its head')
       this.#kept.put(change, device, this.#withLive(change, device, head, offset))
-    }
-  }
-
-  *#messages(view: View, device: Uint8Array, head: Head, after: number): Iterable<InboxMessage> {
-    yield* this.#kept.messages(view, device, head, after)
-    for (const message of this.#liveOf(view, nameOfKey(device), head)) {
-      const { offset, atMs, expiresAtMs } = message
-      const item = offset > after ? this.#live.open(view, message) : undefined
-      if (item !== undefined) yield { offset, queue: queueOf(item), item, atMs, expiresAtMs }
     }
   }
 

@@ -91,15 +91,21 @@ export class LiveInboxes {
     return this.#count >= MESSAGES_MAX
   }
 
-  /** The messages that wait for a device, in order. */
+  /** The messages that wait for a device, in order. Valid until: a change becomes durable. */
   waiting(view: View, device: string): readonly LiveMessage[] {
     this.#load(view)
     const running = this.#runningIn(view)
     const own = running?.own.get(device) ?? NONE
     const listed = this.#messages.get(device)
     if (listed === undefined) return own
-    const found = listed.filter(message => this.#isWaiting(view, running, message))
-    return own.length === 0 ? found : found.concat(own)
+    // Mostly all of them wait: then no list is made.
+    let found: LiveMessage[] | undefined
+    for (let at = 0; at < listed.length; at++) {
+      const message = listed[at]!
+      if (!this.#isWaiting(view, running, message)) found ??= listed.slice(0, at)
+      else found?.push(message)
+    }
+    return own.length === 0 ? (found ?? listed) : (found ?? listed).concat(own)
   }
 
   /** Messages that wait since a minute or longer, the oldest first. */
@@ -222,11 +228,11 @@ export class LiveInboxes {
   }
 
   #presenceOf(view: View, { id, presence }: LiveGroup): Presence {
-    return presence.of(view, () => (view.has(LIVE_GROUPS, id) ? 'there' : 'absent'))
+    return presence.known(view) ?? presence.of(view, () => (view.has(LIVE_GROUPS, id) ? 'there' : 'absent'))
   }
 
   #settledIn(view: View, { id, settled }: LiveGroup): number {
-    return settled.of(view, () => bitsIn(view.get(LIVE_SETTLED, id)))
+    return settled.known(view) ?? settled.of(view, () => bitsIn(view.get(LIVE_SETTLED, id)))
   }
 
   #behindMessages(view: View, device: string, offset: number): number {

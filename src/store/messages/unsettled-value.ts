@@ -25,14 +25,17 @@ export class UnsettledValue<Value extends string | number> {
 
   /** As this view, or this change, sees it; `read` asks the store. */
   of(view: View, read: () => Value): Value {
-    if (this.#writes > 0 && isChange(view)) {
-      this.#written ??= read()
-      return this.#written
-    }
-    if (this.#durable !== undefined) return this.#durable
+    const known = this.known(view)
+    if (known !== undefined) return known
     const value = read()
     if (this.#writes === 0) this.#durable = value
+    else if (isChange(view)) this.#written = value
     return value
+  }
+
+  /** The same where the store need not be asked; else undefined. */
+  known(view: View): Value | undefined {
+    return this.#writes > 0 && isChange(view) ? this.#written : this.#durable
   }
 
   /** Takes a value that another process has made durable; undefined has the store asked. */

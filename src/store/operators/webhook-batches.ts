@@ -1,5 +1,5 @@
 /**
- * Events that no try has failed for: those of one change and one subject in one row for each endpoint. A call that nobody answers
+ * Events that no try has failed for: those of one change and one subject in one row for each endpoint. An unanswered call
  * has a dozen, and most are taken within moments, so a row, a place and a time of its own for each would cost more than the call.
  *
  * Which events of a row have been sent is in memory: after a crash those come again, under the same ids.
@@ -57,7 +57,7 @@ export class WebhookBatches {
     change.put(WEBHOOK_BATCHES, key, { sealed, atMs: change.nowMs, subject, count: webhooks.length })
   }
 
-  /** What waits in batches, each as a whole until all of it has been sent. */
+  /** Events that wait in batches; a batch stays whole until its last event has left. */
   waiting(view: View, endpointId: bigint): Waiting {
     return this.#figures.of(view, endpointId)
   }
@@ -114,7 +114,7 @@ export class WebhookBatches {
     return key === undefined ? [] : this.#take(change, key)
   }
 
-  /** The same for some that an event by itself holds up, so that nobody has to look at them again and again. */
+  /** The same for some that an event by itself holds up, so that they are not looked at again and again. */
   takeHeldUp(change: Change, endpointId: bigint, limit: number): readonly BatchedWebhook[] {
     const heldUp = [...this.#begun.values()].filter(
       ({ key, isHeldUp }) => isHeldUp && idInKey(key, 0) === endpointId && change.has(WEBHOOK_BATCHES, key),

@@ -1,6 +1,6 @@
 /**
- * The numbers of each endpoint's events. The store is told of them in steps, since a row for each number would cost as much as the
- * events: it has the first one that nobody may have used. In between they follow from the changes.
+ * The numbers of each endpoint's events. They are reserved in steps, since a row for each number would cost as much as the
+ * events: it has the first one that is surely unused. In between they follow from the changes.
  */
 
 import { idInKey, idsKey, nameOfKey, rangeOf } from '../engine/keys.ts'
@@ -24,7 +24,7 @@ export class WebhookNumbers {
       },
       onTakenBack: key => void this.#of(key).written.delete(nameOfKey(key)),
       onSettled: (key, isDurable) => this.#settle(this.#of(key), nameOfKey(key), isDurable),
-      // Another process writes, and has used others.
+      // Another process writes, and has used more of them.
       onReplaced: key => void this.#endpoints.delete(idInKey(key, 0)),
     })
   }
@@ -51,7 +51,7 @@ export class WebhookNumbers {
     const end = numbers.written.get(name)
     if (end === undefined) return
     numbers.written.delete(name)
-    // Of a write that failed nobody knows what of it is there.
+    // A write that failed may be there in part.
     numbers.next = isDurable ? Math.max(numbers.next ?? 1, end) : undefined
   }
 

@@ -250,7 +250,7 @@ export class Webhooks {
     change.happened({ kind: 'webhook-news', endpointId })
   }
 
-  /** What was in a batch. */
+  /** The content of a batch. */
   #putAlone(change: Change, endpointId: bigint, events: readonly BatchedWebhook[]): void {
     for (const { seq, subject, atMs, webhook, sealed: batch } of events) {
       const isFirst = !this.isHeldUp(change, endpointId, subject)
@@ -426,7 +426,7 @@ export const WEBHOOK_BOUNDS: WebhookBounds = {
   waitingBytesMax: 2 ** 30,
   deadMax: 100_000,
 }
-/** The store is told of numbers in steps. */
+/** Numbers are reserved in steps. */
 const NUMBERS_AHEAD = 64
 /** Rows that an operator's request has wait again. */
 const RETRIED_AT_ONCE = 1_000

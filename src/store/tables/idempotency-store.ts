@@ -15,7 +15,7 @@ export interface IdempotentRequest {
   readonly scope: string
   /** The `Idempotency-Key`. */
   readonly key: string
-  /** SHA-256 of what is the same when the request comes again: the values in its path, and its body. */
+  /** SHA-256 of the values in its path and of its body, which are the same when the request comes again. */
   readonly hash: Uint8Array
 }
 

@@ -51,7 +51,7 @@ const UNRELATED: ReadonlySet<string> = new Set([
   'webhook-dead',
   ...LEFT_EMPTY,
 ])
-/** Of a length that no row has. */
+/** No row is of this length. */
 const GARBAGE = Buffer.from('c1ffdeadbeefc1ffdeadbeefc1ffdead', 'hex')
 
 const folder = t.testdir()

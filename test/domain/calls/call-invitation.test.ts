@@ -209,7 +209,7 @@ t.test('an invitation says for itself whether it is with video', async t => {
   t.equal(driver.call.isVideo, true)
 })
 
-t.test('devices that are told the same share one message', async t => {
+t.test('devices with the same message share it', async t => {
   const driver = new CallDriver({ devices: 2 })
   const facts = driver.facts([2, 3, 4])
   const callees = facts.callees.map(callee =>

@@ -1,4 +1,4 @@
-/** Call history on a real store: order, pages, bounds, what is missed, and a long random run beside a model on paper. */
+/** Call history on a real store: order, pages, bounds, missed calls, and a long random run beside a model on paper. */
 
 import t, { type Test } from 'tap'
 import { checkRows } from '../../../src/check/rows/row-check.ts'
@@ -36,7 +36,7 @@ function open(t: Test, folder = t.testdir(), historyDays = 90) {
     while ((await expiries.sweep(database, nowMs, 100)) > 0);
   }
   const rowCounts = () => TABLES.map(name => database.rowCount(database.storedRows(name)))
-  /** What the figures would be if they were counted now. */
+  /** The figures, counted anew. */
   const counted = (userId: UserId) => {
     const anew = new CallHistoryStore({ database, expiries: new Expiries(), historyDays })
     return database.view(view => anew.missedOf(view, userId))
@@ -111,7 +111,7 @@ t.test('all that each of its people remembers of a call is as it was written', a
   t.same([house.rowCounts(), house.faults()], [[2, 1, 0], []])
 })
 
-t.test('calls that go on stand among the others, in pages too', async t => {
+t.test('calls that go on stand among those that are over, in pages too', async t => {
   const house = open(t)
   await put(house, row(1, 100), row(3, 300), row(5, 500))
   const [past] = house.list(ANN, { limit: 1 }, 0)
@@ -193,7 +193,7 @@ t.test('a call that was missed and then joined counts as missed no more', async 
   t.same([house.missedOf(ANN), house.changes, house.rowCounts()], [0, ['ann 0'], [0, 0, 0]])
 })
 
-t.test('a call of one’s own that nobody took is not missed', async t => {
+t.test('a call of one’s own without an answer is not missed', async t => {
   const house = open(t)
   const callId = 1n as CallId
   await put(house, historyEffect(ANN, { callId, createdAtMs: 1, status: 'missed', people: [ANN, BOB] }))
@@ -432,7 +432,7 @@ t.test('a long random run is as lists on paper have it', async t => {
     if (JSON.stringify(found) !== JSON.stringify(wanted)) differences.push({ what, found, wanted })
   }
   for (let round = 0; round < 250 && differences.length === 0; round++) {
-    // Several changes of one transaction, of which some are taken back.
+    // Several changes of one transaction; some are taken back.
     const steps = Array.from({ length: 1 + pick(4) }, () => ({ ...newStep(), fails: random() < 0.15 }))
     const written = steps.map(({ store, fails }) =>
       database.change(change => {

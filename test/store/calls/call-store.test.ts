@@ -358,7 +358,7 @@ t.test('decisions that are made before their change begins land in one', async t
   t.same([read(), calls.live()], [over(nowMs + 4), []])
 })
 
-t.test('a call that another one ends takes no more decisions into its change', async t => {
+t.test('a call that a second call ends takes no more decisions into its change', async t => {
   const { calls, read, changes } = await open(t)
   const other = call({ callId: 9n as CallId })
   await calls.apply({ call: call(), effects: [] }, 1_000)

@@ -12,7 +12,7 @@ import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
 import type { LmdbStore } from '../../../src/store/engine/lmdb-store.ts'
-import type { Change, FollowedChange, ReadStore } from '../../../src/store/engine/store.ts'
+import type { Change, FollowedCommit, ReadStore } from '../../../src/store/engine/store.ts'
 import { type InboxMessage, InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { LIVE_GROUPS } from '../../../src/store/messages/message-tables.ts'
 import { openRehearsed } from '../../support/memory-disk.ts'
@@ -54,7 +54,7 @@ class House {
   #expiries!: Expiries
   #isOpen = false
   /** Durable changes that the follower has not heard of. */
-  readonly #ahead: FollowedChange[] = []
+  readonly #ahead: FollowedCommit[] = []
 
   constructor(t: Test, folder: string, isThere: (address: Address) => boolean = () => false) {
     this.folder = folder
