@@ -209,7 +209,7 @@ export class CallStore extends CallReader {
     }
   }
 
-  /** Not before the end is durable: what comes behind a failed one must not be written. */
+  /** Not before the end is durable: after a failed end, later decisions must fail too. */
   #forgetOnce(durable: Promise<void>, callId: CallId): void {
     const left = this.#left.get(callId)
     const forget = () => void (this.#left.get(callId) === left && this.#left.delete(callId))

@@ -88,7 +88,7 @@ export class WebhookBatches {
       if (subjects.has(subject)) continue
       subjects.add(subject)
       let [next] = this.#unsentOf(begun)
-      // Nobody will write any more that all of it has been sent: an actor that failed has left it.
+      // Its actor failed before it could write the outcomes.
       if (next === undefined && ![...begun.sent].some(isTaken)) {
         begun.sent.clear()
         ;[next] = this.#unsentOf(begun)
@@ -122,7 +122,7 @@ export class WebhookBatches {
     return heldUp.slice(0, limit).flatMap(({ key }) => this.#take(change, key))
   }
 
-  /** The same for the oldest ones, where so many of a few subjects wait that others are not seen behind them. */
+  /** The same for the oldest ones, where too many wait to look through them all. */
   takeCrowding(change: Change, endpointId: bigint, limit: number): readonly BatchedWebhook[] {
     return this.#crowded.has(endpointId) ? this.takeOldest(change, endpointId, limit) : []
   }
