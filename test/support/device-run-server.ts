@@ -20,7 +20,7 @@ import { decide, refusalOfWatcher } from '../../src/domain/calls/call-decision.t
 import type { CallTopicEvent, DeviceEffect } from '../../src/domain/calls/call-notice.ts'
 import { pendingRecord, recordWithKeySets } from '../../src/domain/calls/call-view.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import { missedInsteadOf } from '../../src/domain/messages/inbox.ts'
+import { missedInsteadOf, noticeOf } from '../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { recordBody } from '../../src/schema/call.ts'
 import { EVENTS } from '../../src/schema/event.ts'
@@ -262,13 +262,13 @@ export class DeviceRunServer {
     )
   }
 
-  #append({ deviceId, notice, expiresAtMs, replaces }: DeviceEffect): void {
+  #append({ deviceId, notice, encryptedAESKey, expiresAtMs, replaces }: DeviceEffect): void {
     if (replaces === 'invitation') this.#withdraw(deviceId, notice.callId)
     const sentAtMs = this.#clock.nowMs()
     const offset = ++this.#count
     const message: Message = {
       offset,
-      notice: { ...notice, eventId: `e${offset}`, sentAtMs } as Notice,
+      notice: noticeOf({ kind: 'notice', body: notice, encryptedAESKey, eventId: `e${offset}`, sentAtMs }),
       expiresAtMs: expiresAtMs ?? Number.POSITIVE_INFINITY,
     }
     this.#inboxes.get(deviceId)!.push(message)
