@@ -3,7 +3,7 @@
 import t from 'tap'
 import { Metrics } from '../../src/operations/metrics.ts'
 
-t.test('processor time is that of the whole process, not only since the first scrape', async t => {
+t.test('processor time counts from the start of the process, not from the first scrape', async t => {
   const { user, system } = process.cpuUsage()
   const text = await new Metrics().text()
   const figure = (name: string) =>
