@@ -19,11 +19,18 @@ export const checkMachine: Check = async ({ config }) => {
 
 /** The binaries that a server on this machine would load. */
 function judgeBinaries(allowed: readonly string[]): readonly Finding[] {
-  return binariesToLoad().map(binary => {
+  const binaries = binariesToLoad()
+  const findings = binaries.map(binary => {
     const [foreign] = foreignBinaries([binary], allowed)
     const detail = `${basename(binary.path)} of ${binary.from ?? 'CALLSIGN_NATIVE_HASHES'}, SHA-256 ${binary.sha256}`
     return foreign === undefined ? ok('native binary', detail) : fails('native binary', foreign)
   })
+  if (binaries.some(({ path }) => basename(path).startsWith('uws_'))) return findings
+  const here = `Node ${process.version}, ${process.platform} ${process.arch}`
+  return [
+    ...findings,
+    fails('native binary', `none of uWebSockets.js is installed for ${here}: run npm ci and build again`),
+  ]
 }
 
 function judgeDisk(check: string, folder: string): Finding {

@@ -253,7 +253,14 @@ export class Metrics {
 
 async function watchRuntime(register: Registry): Promise<void> {
   const { default: collectDefaultMetrics } = await import('prom-client/lib/defaultMetrics.js')
+  const { user, system } = process.cpuUsage()
   collectDefaultMetrics({ register })
+  // They count from here on, but stand beside process_start_time_seconds.
+  const spent = { cpu_user: user, cpu_system: system, cpu: user + system }
+  for (const [name, micros] of Object.entries(spent)) {
+    const counter = register.getSingleMetric(`process_${name}_seconds_total`)
+    if (counter instanceof Counter) counter.inc(micros / 1e6)
+  }
   // Gauges with a counter's name; the figures by type, from which each is summed, stay.
   for (const kind of ['handles', 'requests', 'resources']) {
     register.removeSingleMetric(`nodejs_active_${kind}_total`)

@@ -84,3 +84,17 @@ t.test('a server in production refuses an exchanged binary before any of its cod
     t.notMatch(stderr, /loaded/)
   }
 })
+
+t.test('the doctor fails where uWebSockets.js has no binary for this Node', async t => {
+  const machine = JSON.stringify(builtProgram('scripts/doctor/machine'))
+  const script = `
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, modules: '1' } })
+    const { checkMachine } = await import(${machine})
+    const config = { log: {}, dataFolder: '/', fronts: 0, openFiles: [], nativeBinaries: [] }
+    const findings = await checkMachine({ config })
+    console.log(JSON.stringify(findings.filter(({ check, state }) => check === 'native binary' && state === 'fails')))`
+  const { stdout } = await runScript(script)
+  t.match(JSON.parse(stdout), [
+    { check: 'native binary', detail: /^none of uWebSockets\.js is installed for Node / },
+  ])
+})
