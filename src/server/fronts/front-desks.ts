@@ -109,9 +109,9 @@ export class FrontDesks {
       onOpen: peer => {
         front.name = peer.name
         context.logger.info({ event: 'far-front-joined', front: front.name, version: peer.version })
-        const sendPosition = () => front.sendSoon({ kind: 'position', number: database.lastChange })
-        sendPosition()
-        stopFollowing = database.follow(sendPosition)
+        const sendPosition = (number: number) => front.sendSoon({ kind: 'position', number })
+        sendPosition(database.lastChange)
+        stopFollowing = database.follow(({ number }) => sendPosition(number))
         writer.fronts.joinFar(front)
       },
       onMessage: message => this.onMessage(front, message as MessageToWriter),

@@ -394,6 +394,7 @@ export class LmdbStore implements SharedStore {
   #tellFollowersOf(changes: readonly LmdbChange[]): void {
     const [first, last] = [changes[0], changes.at(-1)]
     if (first === undefined || last === undefined) return
+    this.#lastChange = last.number
     this.#tellFollowers(
       first.number,
       last.number,
