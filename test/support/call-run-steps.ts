@@ -178,9 +178,12 @@ function crash(run: Run): void {
   run.crash(pick(draw, [0, 500, 5_000, 40_000, 100_000]))
 }
 
-function sweep(run: Run): void {
-  const { database, expiries } = run.server.stores
-  expiries.sweep(database, run.nowMs(), 100).catch(() => undefined)
+/** As the writer does it. */
+export function sweep(run: Run): void {
+  const { database, expiries, inbox } = run.server.stores
+  const nowMs = run.nowMs()
+  const swept = inbox.keepLong(database, nowMs).then(() => expiries.sweep(database, nowMs, 100))
+  swept.catch(() => undefined)
 }
 
 function removeDevice(run: Run): void {

@@ -16,7 +16,7 @@ import type { Link } from './call-run-link.ts'
 import { RunPhone } from './call-run-phone.ts'
 import { type DrawnRequest, NO_CALL, type RunPerson } from './call-run-requests.ts'
 import { RunServer } from './call-run-server.ts'
-import { drawHabits, type Habits, takeStep } from './call-run-steps.ts'
+import { drawHabits, type Habits, sweep, takeStep } from './call-run-steps.ts'
 import { diskError, MemoryStore } from './memory-store.ts'
 import { SeededRandom } from './world.ts'
 
@@ -241,7 +241,7 @@ export class Run implements CallRun {
 
   async #passAndRest(ms: number): Promise<void> {
     this.pass(ms)
-    if (ms > 1_000) void this.server.stores.expiries.sweep(this.database, this.nowMs(), 100)
+    if (ms > 1_000) sweep(this)
     await this.rest()
   }
 
