@@ -110,7 +110,7 @@ t.test(
       server = await start()
       for (const page of pages) await until(page, `me.connection === 'connected'`)
       await allReceive(pages, 3)
-      t.equal(await janus.sessions(), 3)
+      await untilSo(async () => (await janus.sessions()) === 3)
     })
 
     await t.test('of tabs that crash or are closed in the call', async t => {
