@@ -23,7 +23,7 @@ const COST: Row = {
 const ANSWERED: Row = {
   ...COST,
   name: 'call-answered',
-  project: 'a call to ten of whom five answer and two leave before its end, all acknowledged: processor time',
+  project: 'a call to ten that five answer and two leave before its end, all acknowledged: processor time',
   limit: 'the same call, given up while it rings',
   notShown: 'Ten devices say that they ring, six watch the call; nobody stays in it for a while. No TLS.',
 }

@@ -42,7 +42,7 @@ t.test('each operation is a read, a command or a write, and is there once', asyn
   t.equal(new Set(all).size, OPERATIONS.length)
 })
 
-t.test('reads are all GETs but those whose rates or rooms are in one place', async t => {
+t.test('reads are all GETs but those with rates or rooms in one place', async t => {
   const gets = OPERATIONS.filter(({ method }) => method === 'GET')
   const others = ['getPendingCalls', 'exportUser']
   const elsewhere = gets.filter(({ rates = [], id }) => rates.length > 0 || others.includes(id))

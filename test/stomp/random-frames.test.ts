@@ -126,7 +126,7 @@ t.test('a connection before its login keeps less than 64 kB, whatever it sends',
   }
   collect()
   const bytesEach = (memoryBytes() - before) / parsers.length
-  // Garbage of other tests in this process may go meanwhile.
+  // Garbage of other tests in this process may go at the same time.
   t.ok(bytesEach > 2_048, `${bytesEach} bytes each: it was measured`)
   t.ok(bytesEach < 65_536, `${bytesEach} bytes each`)
 })

@@ -48,7 +48,7 @@ export class FollowedStore implements ReadStore {
     return this.#applied.reached
   }
 
-  /** Later views see the changes, caches drop their rows, and subscribers hear what has happened. */
+  /** Later views see the changes, caches drop their rows, and subscribers hear their happenings. */
   apply({ first, number, rows }: FollowedCommit): void {
     assert(first === this.lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()
