@@ -62,7 +62,7 @@ t.test('a node is killed while its copy is filled', { skip: skipWithoutPostgres 
 
 /** A node whose files can't grow beyond a bound. */
 const ON_FULL_DISK = {
-  wrapper: ['bash', '-c', 'ulimit -f 1500; exec "$@"', '-'],
+  wrapper: ['bash', '-c', 'ulimit -f 2500; exec "$@"', '-'],
   environment: { CALLSIGN_LOG_LEVEL: 'fatal' },
 }
 
