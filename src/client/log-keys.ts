@@ -1,5 +1,6 @@
 /** The keys that an app knows its log by. They come with the app and never from the log’s own server. */
 import { SignalError } from '../errors.ts'
+import { indexOriginOf } from '../log/index-leaf.ts'
 import { parseVerifierKey, type VerifierKey } from '../log/note.ts'
 import { type Policy, parsePolicy } from '../log/policy.ts'
 import { parseVrfPublicKey } from '../log/vrf-verify.ts'
@@ -8,11 +9,14 @@ import { parseVrfPublicKey } from '../log/vrf-verify.ts'
 export interface PublishedKeys {
   readonly vkey: string
   readonly vrfPublicKey: string
+  /** The vkey of the log's index, where the app knows it. */
+  readonly indexVkey?: string
 }
 
 /**
  * The same with witnesses: the text of a policy (c2sp.org/tlog-policy) with a quorum. It names one log; several times, with
- * one origin, while the log changes its key.
+ * one origin, while the log changes its key. A line of the origin `<origin>/index` names the log's index, which answers then
+ * have to prove that they are complete by. A member `rebuilders` names the cosigners that rebuild the index before they cosign.
  */
 export interface PublishedPolicy {
   readonly policy: string
@@ -27,6 +31,16 @@ export interface LogKeys {
   readonly vrfPublicKey: Uint8Array
   /** Whose cosignatures a checkpoint needs, if any. */
   readonly quorum?: Policy['quorum']
+  readonly index?: IndexKeys
+}
+
+/** The output log of the log's index. */
+export interface IndexKeys {
+  readonly verifiers: readonly VerifierKey[]
+  /** Whose cosignatures its checkpoint needs, if any. */
+  readonly quorum: Policy['quorum']
+  /** Whether those are of cosigners that rebuild the index. */
+  readonly isRebuilt: boolean
 }
 
 /**
@@ -37,13 +51,35 @@ export function parseLogKeys(published: PublishedKeys | PublishedPolicy): LogKey
   const vrfPublicKey = parseVrfPublicKey(published.vrfPublicKey)
   if (!('policy' in published)) {
     const verifier = parseVerifierKey(published.vkey)
-    return { verifier, verifiers: [verifier], vrfPublicKey }
+    const { indexVkey } = published
+    const index = indexVkey === undefined ? undefined : indexKeys(verifier, [parseVerifierKey(indexVkey)])
+    return { verifier, verifiers: [verifier], vrfPublicKey, ...(index && { index }) }
   }
-  const { logs, quorum } = parsePolicy(published.policy)
-  const verifiers = logs.map(({ key }) => key)
-  const [verifier] = verifiers
+  const { logs, quorum, rebuilders } = parsePolicy(published.policy)
+  const keys = logs.map(({ key }) => key)
+  const [verifier] = keys
+  if (verifier === undefined) throw new SignalError('MALFORMED', 'policy has no log')
+  const isOfIndex = ({ name }: VerifierKey) => keys.some(key => name === indexOriginOf(key.name))
+  const verifiers = keys.filter(key => !isOfIndex(key))
   const origins = new Set(verifiers.map(({ name }) => name)).size
-  if (verifier === undefined || origins > 1)
-    throw new SignalError('MALFORMED', `policy has ${origins} logs, not one`)
-  return { verifier, verifiers, vrfPublicKey, quorum }
+  if (origins !== 1) throw new SignalError('MALFORMED', `policy has ${origins} logs, not one`)
+  const indexVerifiers = keys.filter(isOfIndex)
+  const index =
+    indexVerifiers.length === 0 ? undefined : indexKeys(verifiers[0]!, indexVerifiers, quorum, rebuilders)
+  return { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum, ...(index && { index }) }
+}
+
+function indexKeys(
+  log: VerifierKey,
+  verifiers: readonly VerifierKey[],
+  quorum?: Policy['quorum'],
+  rebuilders?: Policy['rebuilders'],
+): IndexKeys {
+  const [{ name }] = verifiers as [VerifierKey]
+  if (name !== indexOriginOf(log.name))
+    throw new SignalError(
+      'KEY_INVALID',
+      `the key of the index is of ${name}, not of ${indexOriginOf(log.name)}`,
+    )
+  return { verifiers, quorum: rebuilders ?? quorum, isRebuilt: rebuilders !== undefined }
 }

@@ -2,22 +2,16 @@
  * The log's tables: entry bundles, hash tiles, identities, the lookup index and the signed checkpoint. One batch is
  * one change, so what a checkpoint covers is durable before anyone can see the checkpoint.
  *
- * Reads see committed rows. Bytes handed out by `...Volatile` methods live in LMDB's read buffer until the next
- * read; everything else is the caller's own.
+ * Reads see committed rows.
  */
 
 import { unpack } from 'msgpackr'
 import { assert, messageOf, SignalError } from '../errors.ts'
-import { TILE_INTERIORS_MAX } from '../limits.ts'
 import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint.ts'
 import { VRF_HASH_BYTES, VRF_HASH_CHARS } from '../log/entry.ts'
-import { HASH_BYTES, type Hash } from '../log/hash.ts'
 import type { Integration, TailBytes } from '../log/integrate.ts'
-import { TileInterior } from '../log/interior.ts'
 import type { VerifierKey } from '../log/note.ts'
-import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
-import type { Node } from '../log/tree.ts'
-import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import { parseBundle, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import type { WrittenRow } from '../store/engine/change-ledger.ts'
 import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
@@ -29,6 +23,7 @@ import { IdentityTable, type LoggedIdentity, type PendingWrites } from './identi
 import { LookupIndex } from './lookup-index.ts'
 import type { Alongside } from './registration.ts'
 import { damaged, readRightEdge, type StoredLog } from './right-edge.ts'
+import { TiledLog } from './tiled-log.ts'
 
 /** The names of the tables. */
 export const LOG_TABLES = {
@@ -108,22 +103,14 @@ export interface BatchEntry extends LoggedIdentity {
   readonly alongside?: Alongside | undefined
 }
 
-/** A tile while nodes of it are read; its bytes live until the next read of the store. */
-interface OpenTile {
-  readonly level: number
-  readonly index: number
-  readonly interior: TileInterior
-  readonly bytes: Uint8Array
-}
-
 /** The tables as every process reads them. */
-export class LogReader {
+export class LogReader extends TiledLog {
   protected identities: IdentityTable
   protected lookup: LookupIndex
   readonly #store: ReadStore
-  readonly #interiors = new BoundedCache<number, TileInterior>(TILE_INTERIORS_MAX)
 
   constructor(store: ReadStore) {
+    super(store, { tiles: TILES, bundles: BUNDLES })
     this.#store = store
     this.identities = new IdentityTable(store, IDENTITIES)
     this.lookup = new LookupIndex(store, LOOKUP)
@@ -162,22 +149,6 @@ export class LogReader {
     this.addToLookup(treeSize, ({ release }) => release())
   }
 
-  /** The first `width` hashes of a tile, 32 bytes each, until the next read. Throws `CHECKPOINT_INVALID`. */
-  tileVolatile(level: number, index: number, width: number): Uint8Array {
-    return viewOf(this.#readTile(level, index), width * HASH_BYTES)
-  }
-
-  /** The first `width` entries of a bundle with their length prefixes, until the next read. */
-  bundleVolatile(index: number, width: number): Uint8Array {
-    const bytes = this.#readBundle(index)
-    return viewOf(bytes, width === TILE_WIDTH ? bytes.length : endOfEntry(bytes, width - 1))
-  }
-
-  /** The entry at a committed leaf index, until the next read. Throws `CHECKPOINT_INVALID` when it is not there. */
-  entryVolatile(index: number): Uint8Array {
-    return entryInBundle(this.#readBundle(Math.floor(index / TILE_WIDTH)), index % TILE_WIDTH)
-  }
-
   /**
    * The newest leaf index whose VRF hash begins like this one, in batches being written too; undefined for none.
    * The index holds 16 bytes of a hash, so the caller compares the entry.
@@ -189,46 +160,6 @@ export class LogReader {
   /** The identity behind a leaf, in batches being written too. */
   identity(index: number): LoggedIdentity | undefined {
     return this.identities.read(index)
-  }
-
-  /** Hashes of complete subtrees within the committed tree (the `ReadHashes` of `log/tree.ts`); copies. */
-  readonly readHashes = (nodes: readonly Node[]): Hash[] => {
-    let tile: OpenTile | undefined
-    return nodes.map(node => {
-      const level = Math.floor(node.level / TILE_HEIGHT)
-      const levelInside = node.level % TILE_HEIGHT
-      const nodesInTile = TILE_WIDTH >> levelInside
-      const index = Math.floor(node.index / nodesInTile)
-      // A path has up to eight nodes of one tile, one after the other.
-      if (tile?.level !== level || tile.index !== index) tile = this.#openTile(level, index)
-      const position = node.index % nodesInTile
-      if (((position + 1) << levelInside) * HASH_BYTES > tile.bytes.length) {
-        throw damaged(`tile ${level}/${index} has ${tile.bytes.length} bytes`)
-      }
-      return tile.interior.hash(tile.bytes, levelInside, position)
-    })
-  }
-
-  #openTile(level: number, index: number): OpenTile {
-    const key = index * TILE_LEVELS + level
-    let interior = this.#interiors.get(key)
-    if (interior === undefined) {
-      interior = new TileInterior()
-      this.#interiors.set(key, interior)
-    }
-    return { level, index, interior, bytes: this.#readTile(level, index) }
-  }
-
-  #readTile(level: number, index: number): Uint8Array {
-    const bytes = this.#store.view(view => view.getVolatile(TILES, tileKey(level, index)))
-    if (bytes === undefined) throw damaged(`tile ${level}/${index} is missing`)
-    return bytes
-  }
-
-  #readBundle(index: number): Buffer {
-    const bytes = this.#store.view(view => view.getVolatile(BUNDLES, indexKey(index)))
-    if (bytes === undefined) throw damaged(`entry bundle ${index} is missing`)
-    return bytes
   }
 
   /**
@@ -243,7 +174,7 @@ export class LogReader {
       const bundleIndex = Math.floor(firstIndex / TILE_WIDTH)
       const width = tileWidth('entries', bundleIndex, treeSize)
       // Views of a Buffer are Buffers.
-      const bundle = parseBundle(this.#readBundle(bundleIndex)) as Buffer[]
+      const bundle = parseBundle(this.readBundle(bundleIndex)) as Buffer[]
       const entries = bundle.slice(firstIndex % TILE_WIDTH, width)
       if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
         throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
@@ -379,12 +310,6 @@ function asHead(head: LogHead | undefined): LogHead | undefined {
   throw damaged('the record of the signed checkpoint is not one')
 }
 
-/** lmdb-js hands out its whole read buffer under a length of its own; this is really as long as it says. */
-function viewOf(bytes: Uint8Array, length: number): Uint8Array {
-  if (length > bytes.length) throw damaged(`a tile or bundle has ${bytes.length} of ${length} bytes`)
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, length)
-}
-
 /** Decodes the hash of an entry into `hash`, without a look at its key. */
 function readHash(entry: Buffer, hash: Buffer): Buffer {
   const isWhole = entry.length > VRF_HASH_CHARS && entry[VRF_HASH_CHARS] === NEWLINE
@@ -393,11 +318,4 @@ function readHash(entry: Buffer, hash: Buffer): Buffer {
   throw damaged('an entry does not begin with a hash')
 }
 
-function endOfEntry(bundle: Uint8Array, position: number): number {
-  const entry = entryInBundle(bundle, position)
-  return entry.byteOffset + entry.length - bundle.byteOffset
-}
-
 const NEWLINE = 0x0a
-/** Levels a tile may have (c2sp.org/tlog-tiles). */
-const TILE_LEVELS = 64

@@ -30,6 +30,8 @@ export interface Policy {
   readonly witnesses: readonly Witness[]
   /** Undefined where the policy asks for none. */
   readonly quorum: QuorumMember | undefined
+  /** The member of the name `rebuilders`, if any: whoever rebuilds an index before cosigning its checkpoint. Our own convention. */
+  readonly rebuilders: QuorumMember | undefined
 }
 
 /** Reads a policy. Throws `MALFORMED`, with the number of the line, for what the specification does not allow. */
@@ -75,7 +77,8 @@ class PolicyReader {
 
   get policy(): Policy {
     if (this.#quorum === undefined) throw malformed('policy has no quorum line')
-    return { logs: this.#logs, witnesses: this.#witnesses, quorum: this.#quorum.member }
+    const rebuilders = this.#members.get(REBUILDERS)
+    return { logs: this.#logs, witnesses: this.#witnesses, quorum: this.#quorum.member, rebuilders }
   }
 
   read([keyword, ...words]: readonly string[]): void {
@@ -156,6 +159,7 @@ function malformed(reason: string): SignalError {
   return new SignalError('MALFORMED', reason)
 }
 
+const REBUILDERS = 'rebuilders'
 const RESERVED: ReadonlySet<string> = new Set(['all', 'any', 'none'])
 /** Room for some hundred witnesses. */
 const POLICY_LENGTH_MAX = 65_536

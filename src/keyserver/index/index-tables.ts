@@ -1,0 +1,44 @@
+/**
+ * The tables of the log's index: the rows of its map, its output log, and which of its trees is shown. One change writes what
+ * a shown leaf stands for, so every view has a map, a leaf and a checkpoint that belong together.
+ */
+
+import { KIND, NUMBER } from '../../store/engine/key-parts.ts'
+import { bytes, count, object, type RowOf, text } from '../../store/engine/row-form.ts'
+import { bytesTable, textKeyTable } from '../../store/engine/table.ts'
+
+/** See `log/patricia-rows.ts`. */
+export const INDEX_ROWS = bytesTable('index-rows', { row: NUMBER }, bytes(), {
+  holds: 'a part of the map from a hash to the entries under it',
+})
+export const INDEX_TILES = bytesTable('index-tiles', { level: KIND, index: NUMBER }, bytes(), {
+  holds: 'up to 256 hashes of the output log',
+})
+export const INDEX_BUNDLES = bytesTable('index-bundles', { index: NUMBER }, bytes(), {
+  holds: 'up to 256 leaves of the output log',
+})
+export const INDEX_HEAD = textKeyTable(
+  'index-head',
+  '`head` or `shown`',
+  object({ treeSize: count, checkpoint: text }),
+  {
+    holds: 'the newest checkpoint of the output log, and the one that is shown',
+  },
+)
+
+/** The map as its rows are. */
+export type IndexState = RowOf<typeof INDEX_STATE_FORM>
+const INDEX_STATE_FORM = object({
+  /** The key that signs the output log. */
+  vkey: text,
+  /** The map has the first so many entries of the log, and may have some of those behind them while the index is built. */
+  entries: count,
+  /** Size of the output log whose last leaf has the map's root; 0 while the index is built for the first time. */
+  leaves: count,
+})
+export const INDEX_STATE = textKeyTable('index-state', '`map`', INDEX_STATE_FORM, {
+  holds: 'which key the index is of, and how far its map goes',
+})
+export const MAP = 'map'
+export const HEAD = 'head'
+export const SHOWN = 'shown'
