@@ -1,7 +1,8 @@
 /** The auditor's page for people: green or red, with the last checks and their time. Plain HTML that needs no script. */
 
 import { encodeBase64 } from '../../src/log/base64.ts'
-import type { AuditRound, AuditView } from './auditor.ts'
+import type { AuditView } from './auditor.ts'
+import type { AuditRound } from './checks.ts'
 import type { Finding } from './finding.ts'
 
 /** `vkey` is the auditor's own. */

@@ -12,7 +12,7 @@
  * heap. Numbers are big-endian.
  */
 import { sha256 } from '#primitives'
-import { assert, SignalError } from '../errors.ts'
+import { SignalError } from '../errors.ts'
 import { HASH_BYTES, type Hash } from './hash.ts'
 import {
   EMPTY_TREE,
@@ -373,7 +373,9 @@ function formatPage({ keys, nodes }: Page): Uint8Array {
   view.setUint16(KIND_BYTES, keys.length)
   let at = PAGE_KEYS_AT
   for (const record of keys) {
-    assert(record.indexes.length < 2 ** 16, 'the log keeps fewer keys for each device')
+    // Our log keeps fewer keys for each device; that of another operator may not.
+    if (record.indexes.length >= 2 ** 16)
+      throw new SignalError('MALFORMED', 'index has more than 65535 entries under a key')
     bytes.set(record.key, at)
     view.setUint16(at + HASH_BYTES, record.indexes.length)
     at += HASH_BYTES + COUNT_BYTES
