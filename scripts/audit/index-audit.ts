@@ -73,12 +73,13 @@ export class IndexAudit implements IndexView {
 
   /** Compares the leaves up to `output`, both trees read whole. Throws `AuditFailure` where that does not come to its end. */
   async compare(known: SignedHead, output: SignedHead): Promise<void> {
-    const from = this.leaves
+    let from = this.leaves
     let outcome = await this.#follow(known, output, this.#log.sources.tiles, this.#output.sources.tiles)
-    if (outcome.kind === 'other') {
-      // The file is of another log of this name, as after a change of the auditor's own settings.
+    if (outcome.kind === 'other' || outcome.kind === 'beyond') {
+      // The file is of another log of this name, or of a tree that was seen before a late cache showed this one.
       this.#map = SnapshotMap.begin(this.#options.file, this.origin)
       this.#rebuild = this.#rebuildOf(this.#map)
+      from = 0
       outcome = await this.#follow(known, output, this.#log.sources.tiles, this.#output.sources.tiles)
     }
     if (outcome.kind === 'unread' && this.#log.sources.mirrors.length > 0) {

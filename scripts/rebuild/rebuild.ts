@@ -73,13 +73,14 @@ export interface NamedTree extends TreeHead {
  * - `compared`: all leaves up to the end of the output log, `newest` the last one's tree of the log
  * - `ahead`: the leaf is of a larger tree than the one that is known of the log
  * - `unread`: what was read is not part of the signed trees
+ * - `beyond`: what was rebuilt before is more than these trees have
  * - `other`: what was rebuilt before is of another history than these trees
  * - `fault`: see there
  */
 export type RebuildOutcome =
   | { readonly kind: 'compared' }
   | { readonly kind: 'ahead'; readonly index: number; readonly input: NamedTree }
-  | { readonly kind: 'unread' | 'other'; readonly detail: string }
+  | { readonly kind: 'unread' | 'beyond' | 'other'; readonly detail: string }
   | { readonly kind: 'fault'; readonly fault: LeafFault }
 
 export class Rebuild {
@@ -310,10 +311,10 @@ class EntryReader {
 /** What was read is not of the tree that was signed: a cache may do that. */
 class Unread extends Error {}
 
-/** Why an edge that was kept is no beginning of the tree; undefined where it is, or is beyond it, as behind a late cache. */
+/** Why an edge that was kept is no beginning of the tree; undefined where it is. */
 async function strays(edge: RightEdge, tree: SignedTree): Promise<RebuildOutcome | undefined> {
   if (edge.treeSize > tree.head.treeSize)
-    return { kind: 'unread', detail: `the tree has ${tree.head.treeSize} leaves, after ${edge.treeSize}` }
+    return { kind: 'beyond', detail: `the tree has ${tree.head.treeSize} leaves, after ${edge.treeSize}` }
   const found = await consistencyFromTiles(tree.tile, headOf(edge), tree.head)
   if (found.kind === 'consistent') return undefined
   return { kind: found.check === 'tiles' ? 'unread' : 'other', detail: found.detail }
