@@ -37,7 +37,7 @@ export interface LogToAudit {
   readonly isAlwaysGrowing: boolean
   /** The form of its entries, where it is not the key log's. */
   readonly isForm?: EntryCheck
-  /** In each of its findings. */
+  /** In each finding. */
   readonly facts: FindingFacts
   readonly report: Report
   readonly stop: AbortSignal
