@@ -65,6 +65,8 @@ export interface Config {
     readonly publicKeys: PublicKeys
     /** Absent: checkpoints are shown as the log has signed them. */
     readonly witnesses?: WitnessConfig
+    /** The least time between two leaves of the index. */
+    readonly indexSeconds: number
     readonly vrfThreads: number
     readonly vrfCacheEntriesMax: number
   }
@@ -166,6 +168,12 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
       ...headFile(reader, dataFolder),
       ...keysAndWitnesses(reader, isDevelopment),
+      indexSeconds: reader.integer('CALLSIGN_INDEX_SECONDS', {
+        usual: 10,
+        min: 1,
+        max: 3_600,
+        unit: 'seconds',
+      }),
       vrfThreads: reader.integer('CALLSIGN_VRF_THREADS', {
         usual: Math.max(1, availableParallelism() - 1),
         usualText: 'one less than cores',

@@ -11,6 +11,8 @@ export interface WitnessConfig {
   readonly policyText: string
   readonly logs: Policy['logs']
   readonly quorum: QuorumMember
+  /** Whose cosignatures a checkpoint of the index needs, where the policy names them: they rebuild it. */
+  readonly rebuilders: Policy['rebuilders']
   readonly witnesses: readonly AskedWitness[]
 }
 
@@ -44,7 +46,7 @@ export function policyFault({ logs }: WitnessConfig, verifier: VerifierKey): str
 }
 
 function readPolicy(policyText: string): WitnessConfig {
-  const { logs, quorum, witnesses } = parsePolicy(policyText)
+  const { logs, quorum, rebuilders, witnesses } = parsePolicy(policyText)
   if (quorum === undefined)
     throw new SignalError('MALFORMED', 'it asks for no quorum: without witnesses, leave the setting out')
   const asked = witnesses.map(witness => {
@@ -53,7 +55,7 @@ function readPolicy(policyText: string): WitnessConfig {
       return { ...witness, url: url.replace(/\/+$/, '') }
     throw new SignalError('MALFORMED', `witness ${name} has no http or https address to ask it at`)
   })
-  return { policyText, logs, quorum, witnesses: asked }
+  return { policyText, logs, quorum, rebuilders, witnesses: asked }
 }
 
 const POLICY = 'CALLSIGN_WITNESS_POLICY'
