@@ -63,7 +63,7 @@ const p8 = pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
 const rsa = readFileSync(tlsFile('rsa.key'), 'utf8')
 
 const witness = formatWitnessKey(witnessKeyFromSeed('witness.example', randomBytes(32)))
-const policy = `log ${log.ktPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
+const policy = `log ${log.ktPublicKey}\nlog ${log.ktIndexPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
 writeFileSync(join(folder, 'policy'), policy)
 
 function pemOf(key: ReturnType<typeof generateKeyPairSync>['privateKey']): string {
