@@ -4,7 +4,7 @@
  */
 
 import { encodeBase64 } from '#primitives'
-import type { LogKeys } from '../../src/client/log-keys.ts'
+import type { CheckpointKeys } from '../../src/client/log-keys.ts'
 import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
 import { verifyWitnesses } from '../../src/client/witnesses.ts'
 import { messageOf, SignalError } from '../../src/errors.ts'
@@ -13,7 +13,15 @@ import type { VerifierKey } from '../../src/log/note.ts'
 import type { EntryCheck } from './bundle.ts'
 import { Checks } from './checks.ts'
 import { crawl } from './crawl.ts'
-import { AuditFailure, type CheckName, type FindingFacts, pending, proven, unchecked } from './finding.ts'
+import {
+  AuditFailure,
+  alarmOf,
+  type CheckName,
+  type FindingFacts,
+  pending,
+  proven,
+  unchecked,
+} from './finding.ts'
 import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
 import type { HttpLimits } from './http-source.ts'
 import type { LogReader, TileReader } from './log-reader.ts'
@@ -25,7 +33,7 @@ import type { Report } from './report.ts'
 export interface LogToAudit {
   /** The log's prefix. */
   readonly url: URL
-  readonly keys: LogKeys
+  readonly keys: CheckpointKeys
   readonly stateFile: string
   /** Other readers' prefixes of the log. One of an optional log need not have it. */
   readonly gossip: readonly URL[]
@@ -99,7 +107,7 @@ export class AuditedLog {
     return this.#sources
   }
 
-  get keys(): LogKeys {
+  get keys(): CheckpointKeys {
     return this.#log.keys
   }
 
@@ -411,11 +419,6 @@ export class AuditedLog {
     const { report, nowMs, facts } = this.#log
     return new Checks(this.#memory, report, nowMs, facts)
   }
-}
-
-export function alarmOf(what: string, sinceMs: number, ageMs: number): AuditFailure {
-  const since = new Date(sinceMs).toISOString()
-  return pending('stale', `${what} since ${since}, longer than ${ageMs / 1_000} s`, { alarm: true })
 }
 
 function useTaker(use: () => void): void {

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { IndexKeys, LogKeys } from '../../src/client/log-keys.ts'
+import type { CheckpointKeys } from '../../src/client/log-keys.ts'
 import type { TreeHead } from '../../src/client/tile-consistency.ts'
 import { messageOf } from '../../src/errors.ts'
 import { indexOriginOf } from '../../src/log/index-leaf.ts'
@@ -31,7 +31,7 @@ export interface AuditorOptions {
   /** Whose cosignatures the log's checkpoints need, if any. */
   readonly quorum?: QuorumMember | undefined
   /** Its index, where that is audited, too. */
-  readonly index?: IndexKeys | undefined
+  readonly index?: CheckpointKeys | undefined
   /** 32 bytes; needed for proofs only. */
   readonly vrfPublicKey?: Uint8Array | undefined
   readonly stateFile: string
@@ -291,10 +291,11 @@ export class Auditor implements AuditView {
   async #checkProofs(known: SignedHead): Promise<void> {
     const { proofsFile, vrfPublicKey } = this.#options
     if (proofsFile === undefined || vrfPublicKey === undefined || this.#areProofsChecked) return
+    const keys = { ...this.#log.keys, vrfPublicKey }
     const compare = (proven: SignedHead) => this.#log.assertSameHistory({ check: 'proofs' }, known, proven)
     let proofs = 0
     let failures = 0
-    for await (const failure of checkProofs(proofsFile, this.#log.keys, compare)) {
+    for await (const failure of checkProofs(proofsFile, keys, compare)) {
       proofs++
       if (failure === undefined) continue
       failures++
@@ -322,9 +323,9 @@ interface Seen {
 }
 
 function logOf(options: AuditorOptions): LogToAudit {
-  const { url, verifiers, quorum, vrfPublicKey = NO_KEY, stateFile, gossip = [], mirrors = [] } = options
+  const { url, verifiers, quorum, stateFile, gossip = [], mirrors = [] } = options
   const { maxAgeMs, report, stop, httpLimits, nowMs = Date.now } = options
-  const keys: LogKeys = { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum }
+  const keys: CheckpointKeys = { verifier: verifiers[0]!, verifiers, quorum }
   return {
     ...{ url, keys, stateFile, gossip, mirrors, maxAgeMs, report, stop, httpLimits, nowMs },
     isOptional: false,
@@ -334,21 +335,20 @@ function logOf(options: AuditorOptions): LogToAudit {
 }
 
 /** An honest index has a leaf every quarter of an hour, whether the log grows or not. */
-function outputLogOf(options: AuditorOptions, { verifiers, quorum }: IndexKeys): LogToAudit {
+function outputLogOf(options: AuditorOptions, keys: CheckpointKeys): LogToAudit {
   const log = logOf(options)
-  const verifier = verifiers[0]!
   return {
     ...log,
     url: beside(log.url),
     gossip: log.gossip.map(beside),
     mirrors: log.mirrors.map(beside),
-    keys: { verifier, verifiers, vrfPublicKey: NO_KEY, quorum },
+    keys,
     stateFile: `${log.stateFile}.index`,
     isOptional: true,
     isAlwaysGrowing: true,
     // The rebuild looks at them.
     isForm: () => true,
-    facts: { origin: verifier.name },
+    facts: { origin: keys.verifier.name },
   }
 }
 
@@ -365,5 +365,3 @@ function openHashes(stateFile: string, origin: string): HashIndex {
     throw unchecked('state', `the index of hashes cannot be opened: ${messageOf(error)}`)
   }
 }
-
-const NO_KEY = new Uint8Array(0)

@@ -108,3 +108,9 @@ export function pending(check: CheckName, detail: string, facts: FindingFacts = 
 export function unchecked(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
   return new AuditFailure({ check, ok: null, detail, ...facts })
 }
+
+/** A wait that is longer than a cache explains. */
+export function alarmOf(what: string, sinceMs: number, ageMs: number): AuditFailure {
+  const since = new Date(sinceMs).toISOString()
+  return pending('stale', `${what} since ${since}, longer than ${ageMs / 1_000} s`, { alarm: true })
+}

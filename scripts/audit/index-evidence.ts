@@ -11,10 +11,16 @@ import { parseDecimal } from '../../src/log/decimal.ts'
 import { VRF_HASH_CHARS } from '../../src/log/entry.ts'
 import { equalHashes, type Hash, hashLeaf } from '../../src/log/hash.ts'
 import { verifyInclusion } from '../../src/log/inclusion.ts'
-import { type IndexLeaf, indexKeyOfEntry, indexOriginOf, parseIndexLeaf } from '../../src/log/index-leaf.ts'
+import {
+  type IndexLeaf,
+  indexKeyOfEntry,
+  indexOriginOf,
+  indexValueOf,
+  parseIndexLeaf,
+} from '../../src/log/index-leaf.ts'
 import { formatVerifierKey, parseVerifierKey, readNote, type VerifierKey } from '../../src/log/note.ts'
 import { verifyPatricia } from '../../src/log/patricia.ts'
-import { growTree, indexValueOf } from '../../src/log/patricia-rows.ts'
+import { growTree } from '../../src/log/patricia-rows.ts'
 import { parseBundle } from '../../src/log/tile.ts'
 import { RightEdge } from '../../src/log/tree.ts'
 import { openLogCheckpoint } from '../support/checkpoint-state.ts'

@@ -1,7 +1,7 @@
 /** The auditor's command line and environment. */
 
 import { readFileSync } from 'node:fs'
-import { type IndexKeys, parseCheckpointKeys } from '../../src/client/log-keys.ts'
+import { type CheckpointKeys, parseCheckpointKeys } from '../../src/client/log-keys.ts'
 import { messageOf } from '../../src/errors.ts'
 import { isKeyName, type VerifierKey } from '../../src/log/note.ts'
 import type { QuorumMember } from '../../src/log/policy.ts'
@@ -50,7 +50,7 @@ export interface Settings {
   readonly url: URL
   readonly verifiers: readonly VerifierKey[]
   readonly quorum: QuorumMember | undefined
-  readonly index: IndexKeys | undefined
+  readonly index: CheckpointKeys | undefined
   readonly vrfPublicKey: Uint8Array | undefined
   readonly stateFile: string
   readonly gossip: readonly URL[]

@@ -6,6 +6,7 @@ import { decodeBase64, encodeBase64, sha256 } from '#primitives'
 import { SignalError } from '../errors.ts'
 import { VRF_HASH_CHARS } from './entry.ts'
 import { HASH_BYTES, type Hash } from './hash.ts'
+import { decodeUtf8 } from './utf8.ts'
 
 export interface IndexLeaf {
   /** A signed note of the log. */
@@ -32,6 +33,21 @@ export function indexKeyOf(vrfHash: string): Uint8Array {
   return indexKeyOfEntry(bytes)
 }
 
+/** The value under a key: SHA-256 over the indexes of its entries, ascending, each as u64 big-endian. */
+export function indexValueOf(indexes: readonly number[]): Hash {
+  const bytes = new Uint8Array(INDEX_BYTES * indexes.length)
+  let end = 0
+  for (const index of indexes) {
+    end += INDEX_BYTES
+    let rest = index
+    for (let at = end - 1; rest > 0; at--) {
+      bytes[at] = rest % 256
+      rest = Math.floor(rest / 256)
+    }
+  }
+  return sha256(bytes)
+}
+
 export function formatIndexLeaf({ inputCheckpoint, root }: IndexLeaf): Uint8Array {
   const input = encodeBase64(encoder.encode(inputCheckpoint))
   return encoder.encode(`{"input_log_cp":"${input}","index_root":[${root.join()}]}`)
@@ -47,24 +63,14 @@ export function parseIndexLeaf(bytes: Uint8Array): IndexLeaf {
   const root = Uint8Array.from(numbers.split(','), Number)
   if (root.length !== HASH_BYTES || root.join() !== numbers)
     throw malformed('has a root that is not 32 octets')
-  return { inputCheckpoint: utf8(decodeBase64(input)), root }
-}
-
-/** Signed notes are UTF-8; React Native's engine has no decoder. */
-function utf8(bytes: Uint8Array): string {
-  let escaped = ''
-  for (const octet of bytes) escaped += `%${octet.toString(16).padStart(2, '0')}`
-  try {
-    return decodeURIComponent(escaped)
-  } catch (cause) {
-    throw new SignalError('MALFORMED', 'leaf of the index has a checkpoint that is not text', { cause })
-  }
+  return { inputCheckpoint: decodeUtf8(decodeBase64(input)), root }
 }
 
 function malformed(reason: string): SignalError {
   return new SignalError('MALFORMED', `leaf of the index ${reason}`)
 }
 
+const INDEX_BYTES = 8
 const encoder = new TextEncoder()
 const LEAF = /^\{"input_log_cp":"([A-Za-z0-9+/=]*)","index_root":\[([0-9,]*)\]\}$/
 /** An entry of a log of this kind has at most as many. */

@@ -12,7 +12,7 @@ import { type FileServer, integrate, type LogFiles, logFilesOf, SIGNER } from '.
 
 /** The key of every index here. */
 export const INDEX_SIGNER = signerKeyFromSeed(indexOriginOf(SIGNER.name), new Uint8Array(32).fill(2))
-export const INDEX_KEYS = { verifiers: [INDEX_SIGNER], quorum: undefined, isRebuilt: false }
+export const INDEX_KEYS = { verifier: INDEX_SIGNER, verifiers: [INDEX_SIGNER] }
 
 /** Key `key` under hash `hash`: each hash may have several. */
 export function entryUnder(hash: number, key: number, keyBytes = 32): Uint8Array {
