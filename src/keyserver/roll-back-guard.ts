@@ -10,6 +10,7 @@ import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import type { VerifierKey } from '../log/note.ts'
+import type { ReadHashes } from '../log/tree.ts'
 import { hasStore } from '../store/engine/store-files.ts'
 import { HeadFile } from './head-file.ts'
 import { type LogStore, openHead } from './log-store.ts'
@@ -140,7 +141,7 @@ export class RollBackGuard {
 export function assertGrownFrom(
   earlier: Checkpoint,
   own: Pick<Checkpoint, 'treeSize' | 'rootHash'>,
-  { readHashes }: Pick<LogStore, 'readHashes'>,
+  { readHashes }: { readonly readHashes: ReadHashes },
 ): void {
   // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
   verifyConsistency({

@@ -11,19 +11,29 @@
  * which part there. A branch: 2, which of its 31 hashes are there u32, the hashes, each 32 octets, in the order of a binary
  * heap. Numbers are big-endian.
  */
-import { sha256 } from '#primitives'
-import { assert, SignalError } from '../errors.ts'
 import { HASH_BYTES, type Hash } from './hash.ts'
 import {
   EMPTY_TREE,
-  firstDifference,
   formatAbsence,
   formatSteps,
   keyBit,
   type PatriciaStep,
-  patriciaLeafHash,
   patriciaNodeHash,
 } from './patricia.ts'
+import {
+  compareKeys,
+  damaged,
+  descendPage,
+  firstUnequal,
+  formatPage,
+  hashRange,
+  indexValueOf,
+  type KeyRecord,
+  KIND_BYTES,
+  pageHash,
+  readPage,
+  viewOf,
+} from './patricia-page.ts'
 
 /** Reads a row by its id; undefined where there is none. Its bytes are used before the next one is read. */
 export type ReadRow = (id: number) => Uint8Array | undefined
@@ -44,14 +54,6 @@ export interface GrownTree {
   readonly root: Hash
   /** The rows that are new or changed, each once. */
   readonly rows: readonly (readonly [id: number, bytes: Uint8Array])[]
-}
-
-/** The value under a key: SHA-256 over its indexes, ascending, each as u64 big-endian. */
-export function indexValueOf(indexes: readonly number[]): Hash {
-  const bytes = new Uint8Array(8 * indexes.length)
-  const view = new DataView(bytes.buffer)
-  for (const [at, index] of indexes.entries()) view.setBigUint64(8 * at, BigInt(index))
-  return sha256(bytes)
 }
 
 /** Throws `STORE_UNAVAILABLE` for a row that is damaged. */
@@ -93,21 +95,24 @@ export function growTree(
   pageKeysMax = PAGE_KEYS_MAX,
 ): GrownTree {
   if (entries.length === 0) return { root: patriciaRootOf(read), rows: [] }
-  const sorted = entries.toSorted((one, other) => compareKeys(one.key, other.key) || one.index - other.index)
   const growth = new Growth(read, pageKeysMax)
-  const root = growth.grow(ROOT_ID, 0, sorted)
+  const root = growth.grow(ROOT_ID, 0, sortedEntries(entries))
   return { root, rows: growth.rows }
 }
 
-interface KeyRecord {
-  readonly key: Uint8Array
-  readonly indexes: number[]
+function sortedEntries(entries: readonly IndexedEntry[]): IndexedEntry[] {
+  return entries.toSorted((one, other) => compareKeys(one.key, other.key) || one.index - other.index)
 }
 
-interface Page {
-  readonly keys: readonly KeyRecord[]
-  /** The hash of the inner node that parts key `at` from the next one. */
-  readonly nodes: readonly Hash[]
+/**
+ * The same for rows that have this root, which is signed: each row that the entries lead to is compared with the hash above it,
+ * so that no damage gets into a new root. Throws `STORE_UNAVAILABLE` where one is another.
+ */
+export function growSoundTree(read: ReadRow, root: Hash, entries: readonly IndexedEntry[]): GrownTree {
+  const sorted = sortedEntries(entries)
+  const growth = new Growth(read, PAGE_KEYS_MAX)
+  if (sorted.length === 0) return { root, rows: [] }
+  return { root: growth.grow(ROOT_ID, 0, sorted, root), rows: growth.rows }
 }
 
 class Growth {
@@ -120,17 +125,32 @@ class Growth {
     this.#pageKeysMax = pageKeysMax
   }
 
-  /** Returns the hash of what is under the row. */
-  grow(id: number, depth: number, entries: readonly IndexedEntry[]): Hash {
+  /** Returns the hash of what is under the row. `expected` is what it has to be so far; left out, that is not looked at. */
+  grow(id: number, depth: number, entries: readonly IndexedEntry[], expected?: Hash): Hash {
     const row = this.#read(id)
-    if (row !== undefined && isBranch(row))
-      return this.#growBranch(id, depth, new Branch(row.slice()), entries)
-    return this.#put(id, depth, merged(row === undefined ? [] : readPage(row).keys, entries))
+    if (row !== undefined && isBranch(row)) {
+      const stored = new Branch(row.slice())
+      const branch = expected === undefined ? stored : stored.anew(depth)
+      if (expected !== undefined) assertHash(id, branch.top, expected)
+      return this.#growBranch(id, depth, branch, entries, expected !== undefined)
+    }
+    const keys = row === undefined ? [] : readPage(row).keys
+    if (expected !== undefined)
+      assertHash(id, keys.length === 0 ? EMPTY_TREE : hashRange(keys, 0, keys.length, []), expected)
+    return this.#put(id, depth, merged(keys, entries))
   }
 
-  #growBranch(id: number, depth: number, branch: Branch, entries: readonly IndexedEntry[]): Hash {
-    for (const [nibble, part] of partsOf(entries, depth))
-      branch.set(nibble, this.grow(childId(id, nibble), depth + 1, part))
+  #growBranch(
+    id: number,
+    depth: number,
+    branch: Branch,
+    entries: readonly IndexedEntry[],
+    isChecked: boolean,
+  ): Hash {
+    for (const [nibble, part] of partsOf(entries, depth)) {
+      const expected = isChecked ? branch.child(nibble) : undefined
+      branch.set(nibble, this.grow(childId(id, nibble), depth + 1, part, expected))
+    }
     return this.#putBranch(id, depth, branch)
   }
 
@@ -174,6 +194,20 @@ class Branch {
 
   get top(): Hash {
     return this.#hash(1)
+  }
+
+  /** The hash of a child; that of an empty tree where there is none. */
+  child(nibble: number): Hash {
+    return this.#has(CHILDREN + nibble) ? this.#hash(CHILDREN + nibble).slice() : EMPTY_TREE
+  }
+
+  /** As its children make it. */
+  anew(depth: number): Branch {
+    const branch = Branch.empty()
+    for (let nibble = 0; nibble < CHILDREN; nibble++)
+      if (this.#has(CHILDREN + nibble)) branch.set(nibble, this.#hash(CHILDREN + nibble))
+    branch.settle(depth)
+    return branch
   }
 
   set(nibble: number, hash: Hash): void {
@@ -231,66 +265,6 @@ class Branch {
   }
 }
 
-/** The hash over the keys from `start` to before `end`; puts those of the inner nodes into `nodes`, each where its keys part. */
-function hashRange(keys: readonly KeyRecord[], start: number, end: number, nodes: Hash[]): Hash {
-  if (end - start === 1) {
-    const { key, indexes } = keys[start]!
-    return patriciaLeafHash(key, indexValueOf(indexes))
-  }
-  const [parting, bit] = partingOf(keys, start, end)
-  const left = hashRange(keys, start, parting + 1, nodes)
-  const right = hashRange(keys, parting + 1, end, nodes)
-  const hash = patriciaNodeHash(bit, left, right)
-  nodes[parting] = hash
-  return hash
-}
-
-/** Returns where the search for the key ends. Adds the steps to it, from the top. */
-function descendPage(
-  keys: readonly KeyRecord[],
-  nodes: readonly Hash[],
-  key: Uint8Array,
-  steps: PatriciaStep[],
-): number {
-  let [start, end] = [0, keys.length]
-  while (end - start > 1) {
-    const [parting, bit] = partingOf(keys, start, end)
-    const isLeft = keyBit(key, bit) === 0
-    const [from, to] = isLeft ? [parting + 1, end] : [start, parting + 1]
-    steps.push({ bit, sibling: hashOfPart(keys, nodes, from, to) })
-    if (isLeft) end = parting + 1
-    else start = parting + 1
-  }
-  return start
-}
-
-function hashOfPart(keys: readonly KeyRecord[], nodes: readonly Hash[], start: number, end: number): Hash {
-  if (end - start > 1) return nodes[partingOf(keys, start, end)[0]]!.slice()
-  const { key, indexes } = keys[start]!
-  return patriciaLeafHash(key, indexValueOf(indexes))
-}
-
-function pageHash({ keys, nodes }: Page): Hash {
-  return hashOfPart(keys, nodes, 0, keys.length)
-}
-
-/** The key before the place where this many sorted keys part first, and at which bit. */
-function partingOf(
-  keys: readonly KeyRecord[],
-  start: number,
-  end: number,
-): readonly [parting: number, bit: number] {
-  // The first and the last key differ in the first bit that any two do.
-  const bit = firstDifference(keys[start]!.key, keys[end - 1]!.key)
-  let [low, high] = [start, end - 1]
-  while (high - low > 1) {
-    const middle = (low + high) >> 1
-    if (keyBit(keys[middle]!.key, bit) === 0) low = middle
-    else high = middle
-  }
-  return [low, bit]
-}
-
 /** The keys with the entries, both sorted. */
 function merged(keys: readonly KeyRecord[], entries: readonly IndexedEntry[]): KeyRecord[] {
   const records: KeyRecord[] = []
@@ -330,88 +304,16 @@ function nibbleOf(key: Uint8Array, depth: number): number {
   return depth % 2 === 0 ? octet >> 4 : octet & 15
 }
 
+function assertHash(id: number, hash: Hash, expected: Hash): void {
+  if (firstUnequal(hash, expected) !== HASH_BYTES) throw damaged(id, 'has another hash than the row above it')
+}
+
 function childId(id: number, nibble: number): number {
   return id * CHILDREN + nibble
 }
 
-/** Keys are views of `row`. */
-function readPage(row: Uint8Array): Page {
-  const view = viewOf(row)
-  if (row[0] !== PAGE || row.length < PAGE_KEYS_AT) throw damaged(undefined, 'is no page')
-  const count = view.getUint16(KIND_BYTES)
-  const keys: KeyRecord[] = []
-  let at = PAGE_KEYS_AT
-  for (let read = 0; read < count; read++) {
-    const countAt = at + HASH_BYTES
-    if (countAt + COUNT_BYTES > row.length) throw damaged(undefined, 'page is cut off')
-    const end = countAt + COUNT_BYTES + view.getUint16(countAt) * INDEX_BYTES
-    if (end > row.length) throw damaged(undefined, 'page is cut off')
-    const indexes: number[] = []
-    for (let indexAt = countAt + COUNT_BYTES; indexAt < end; indexAt += INDEX_BYTES)
-      indexes.push(view.getUint16(indexAt) * 2 ** 32 + view.getUint32(indexAt + 2))
-    keys.push({ key: row.subarray(at, countAt), indexes })
-    at = end
-  }
-  if (count === 0 || row.length - at !== (count - 1) * HASH_BYTES)
-    throw damaged(undefined, `page of ${count} keys has ${row.length} octets`)
-  const nodes = Array.from({ length: count - 1 }, (_, node) =>
-    row.subarray(at + node * HASH_BYTES, at + (node + 1) * HASH_BYTES),
-  )
-  return { keys, nodes }
-}
-
-function formatPage({ keys, nodes }: Page): Uint8Array {
-  const indexes = keys.reduce((sum, record) => sum + record.indexes.length, 0)
-  const bytes = new Uint8Array(
-    PAGE_KEYS_AT +
-      keys.length * (HASH_BYTES + COUNT_BYTES) +
-      indexes * INDEX_BYTES +
-      nodes.length * HASH_BYTES,
-  )
-  const view = viewOf(bytes)
-  bytes[0] = PAGE
-  view.setUint16(KIND_BYTES, keys.length)
-  let at = PAGE_KEYS_AT
-  for (const record of keys) {
-    assert(record.indexes.length < 2 ** 16, 'the log keeps fewer keys for each device')
-    bytes.set(record.key, at)
-    view.setUint16(at + HASH_BYTES, record.indexes.length)
-    at += HASH_BYTES + COUNT_BYTES
-    for (const index of record.indexes) {
-      view.setUint16(at, Math.floor(index / 2 ** 32))
-      view.setUint32(at + 2, index % 2 ** 32)
-      at += INDEX_BYTES
-    }
-  }
-  for (const hash of nodes) {
-    bytes.set(hash, at)
-    at += HASH_BYTES
-  }
-  return bytes
-}
-
 function isBranch(row: Uint8Array): boolean {
   return row[0] === BRANCH
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-function compareKeys(one: Uint8Array, other: Uint8Array): number {
-  const at = firstUnequal(one, other)
-  return at === HASH_BYTES ? 0 : one[at]! - other[at]!
-}
-
-function firstUnequal(one: Uint8Array, other: Uint8Array): number {
-  let at = 0
-  while (at < HASH_BYTES && one[at] === other[at]) at++
-  return at
-}
-
-function damaged(id: number | undefined, what: string): SignalError {
-  const which = id === undefined ? 'a row' : `row ${id.toString(16)}`
-  return new SignalError('STORE_UNAVAILABLE', `${which} of the index ${what}`)
 }
 
 const NO_OCTETS = new Uint8Array(0)
@@ -421,12 +323,7 @@ export const ROOT_ID = 1
 const PAGE_KEYS_MAX = 32
 /** The deepest id has 45 bits. SHA-256 never fills a page there; if it did, that page would grow past its bound. */
 const DEPTH_MAX = 11
-const PAGE = 1
 const BRANCH = 2
 const CHILDREN = 16
-const KIND_BYTES = 1
-const COUNT_BYTES = 2
-const INDEX_BYTES = 6
-const PAGE_KEYS_AT = KIND_BYTES + COUNT_BYTES
 const BRANCH_HASHES_AT = KIND_BYTES + 4
 const BRANCH_BYTES = BRANCH_HASHES_AT + (2 * CHILDREN - 1) * HASH_BYTES
