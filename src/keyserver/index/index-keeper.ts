@@ -103,7 +103,9 @@ export class IndexKeeper {
       entries,
       leaves,
       lagEntries: Math.max(0, log.head.treeSize - entries),
-      leafAgeSeconds: (world.monotonicMs() - this.#leafAtMs) / 1_000,
+      leafAgeSeconds:
+        leaves === 0 ? Number.POSITIVE_INFINITY : (world.monotonicMs() - this.#leafAtMs) / 1_000,
+      ...(this.#witnesses && { witnesses: this.#witnesses.figures }),
       held: this.#heldFor,
       building:
         leaves === 0 ? (this.#builder.progress ?? { done: entries, of: log.head.treeSize }) : undefined,

@@ -14,6 +14,7 @@ import type { Stops } from '../process/stages.ts'
 import { startWitnessing } from '../witnessing.ts'
 import { type Recording, registrationOf, startAppender } from './appender.ts'
 import { type StartedApplication, startApplication } from './application.ts'
+import { startIndexing } from './indexing.ts'
 
 export interface Writer {
   readonly log: OpenedLog
@@ -42,6 +43,10 @@ export async function startWriter(
   observeFrontLinks(context.metrics, () => fronts.figures())
   const witnesses = await startWitnessing(context, log, fronts, recording.record)
   const appender = await startAppender(context, system, log, { fronts, recording, witnesses })
+  const indexing = startIndexing(context, log, () => ({
+    assertExtends: () => undefined,
+    confirm: () => Promise.resolve(),
+  }))
   const register = registrationOf(context, log, appender)
   const application = await startApplication(context, log, system, { publicUrl, register, newcomers })
   await log.guard.confirm()
@@ -59,7 +64,7 @@ export async function startWriter(
       inboxes: () => application.stores.deviceInbox.settleNow(),
       async services() {
         witnesses?.close()
-        await Promise.all([application.close(), log.vrf.close()])
+        await Promise.all([application.close(), log.vrf.close(), indexing?.close()])
       },
     },
   }
