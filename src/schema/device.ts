@@ -1,8 +1,8 @@
 /** Wire shapes of the device operations (contract 2.5). */
 
 import Type from 'typebox'
-import { IndexLookup } from '../keyserver/bodies.ts'
 import { DEVICE_LISTS_PER_PAGE, LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { IndexLookup } from './index-lookup.ts'
 import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
+import { plainOperations } from '../../src/api/documents/log-operations.ts'
 import { verifyIndex } from '../../src/client/index-proof.ts'
 import { parseLogKeys } from '../../src/client/log-keys.ts'
 import { INDEX_STATE, MAP } from '../../src/keyserver/index/index-tables.ts'
@@ -17,6 +18,7 @@ import { verifyVrf } from '../../src/log/vrf-verify.ts'
 import { DEVELOPMENT_KEYS_FILE } from '../../src/server/development/development-keys.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { DevPerson } from '../support/dev-person.ts'
+import { DocumentedAnswers } from '../support/documented.ts'
 import { FilledIndex } from '../support/filled-index.ts'
 import { type LiveLog, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 
@@ -67,6 +69,7 @@ function verified(t: Test, { vkey, vrfPublicKey }: LiveLog, vrfHash: string, pro
   throw new Error(verdict.detail)
 }
 
+const documented = new DocumentedAnswers(plainOperations(false))
 const hashes: string[] = []
 const plain: string[] = []
 
@@ -116,6 +119,7 @@ t.test('with an index', async t => {
       t.equal(input.treeSize, 301)
       t.equal(output.treeSize, 5)
     }
+    documented.check('POST', '/api/get-public-keys', { status: 200, body: JSON.parse(text) })
     t.equal((await lookUp(server, hashes.slice(0, 65), { index: true })).status, 422, 'more are refused')
     t.equal((await lookUp(server, hashes.slice(0, 1), { index: 'yes' })).status, 422)
   })
@@ -124,7 +128,9 @@ t.test('with an index', async t => {
     const { results } = JSON.parse((await lookUp(server, hashes.slice(6, 7), { index: true })).text)
     const alone = await fetch(`${server.http}/index/lookup/${keyUnder(hashes[6]!)}`)
     t.equal(alone.headers.get('cache-control'), 'no-store')
-    t.same(await alone.json(), results[0].indexProof)
+    const body = await alone.json()
+    t.same(body, results[0].indexProof)
+    documented.check('GET', '/index/lookup/{indexKey}', { status: 200, body })
     const absent = Buffer.alloc(64, 7).toString('base64')
     const answer = await fetch(`${server.http}/index/lookup/${keyUnder(absent)}`)
     t.equal(answer.status, 200)

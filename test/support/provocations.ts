@@ -65,6 +65,11 @@ async function overSocket(
   return { status: answer.status, body: await answer.json() }
 }
 
+function indexLookup(key: string): Story {
+  return t =>
+    overSocket(t, { routes: [indexLookupRoute(NO_INDEX)] }, url => fetch(`${url}/index/lookup/${key}`))
+}
+
 const NO_INDEX = { lookUp: fails('INDEX_UNAVAILABLE'), lookUpAll: () => undefined }
 
 /** A lookup in a log that fails in this way. */
@@ -472,10 +477,8 @@ const LOOKUPS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   UNKNOWN_PUBLIC_KEY_HASH: lookup({}),
   IDENTITY_MISMATCH: lookup({ newestKey: () => ({ vrfHash: new Uint8Array(64).fill(7) }) as never }),
   CHECKPOINT_INVALID: lookup({ verifiedHead: fails('CHECKPOINT_INVALID') }),
-  INDEX_UNAVAILABLE: t =>
-    overSocket(t, { routes: [indexLookupRoute(NO_INDEX)] }, url =>
-      fetch(`${url}/index/lookup/${'0'.repeat(64)}`),
-    ),
+  INDEX_UNAVAILABLE: indexLookup('0'.repeat(64)),
+  NOT_FOUND: indexLookup('0'.repeat(63)),
 }
 
 /** By code, how it comes about. */

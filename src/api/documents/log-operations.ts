@@ -8,9 +8,9 @@ import {
   GetKeyHistoryRequest,
   GetPublicKeysReply,
   GetPublicKeysRequest,
-  IndexLookup,
 } from '../../keyserver/bodies.ts'
 import { INDEX_LOOKUP_PATH } from '../../keyserver/index/index-route.ts'
+import { IndexLookup } from '../../schema/index-lookup.ts'
 import { MetaReply } from '../../schema/meta.ts'
 import { UserTokenKeys } from '../../schema/user-token.ts'
 import { NOTHING_TAKEN, type OperationForm } from '../table/operation.ts'

@@ -3,7 +3,7 @@
 import type { Static } from 'typebox'
 import { encodeBase64 } from '#primitives'
 import { DEVICE_LIST_SLOT } from '../../log/device-list.ts'
-import type { IndexLookup } from '../bodies.ts'
+import type { IndexLookup } from '../../schema/index-lookup.ts'
 import type { Prover } from '../lookups.ts'
 import type { IndexReader } from './index-reader.ts'
 
