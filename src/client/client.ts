@@ -23,7 +23,14 @@ export {
   type VerifiedDevices,
 } from './contact-devices.ts'
 export type { Absence, AbsentList, CompletenessDemand } from './index-check.ts'
-export { type Completeness, type IndexProof, type VerifiedIndex, verifyIndex } from './index-proof.ts'
+export {
+  type Completeness,
+  type IndexProof,
+  judgeCompleteness,
+  type ShownEntry,
+  type VerifiedIndex,
+  verifyIndex,
+} from './index-proof.ts'
 export {
   compareOwnKeys,
   type HistoryClaim,

@@ -127,8 +127,10 @@ export class IndexCheck {
   /** Undefined where both checkpoints fit those seen before. */
   async #fitting({ input, output }: VerifiedIndex): Promise<Refusal | Unanswered | undefined> {
     const { logPin, freshness } = this.#sources
-    const outcomes = [await logPin.accept(input, freshness()), await this.#pin.accept(output, freshness())]
-    return outcomes.find(outcome => outcome.kind !== 'accepted') as Refusal | Unanswered | undefined
+    const seen = await logPin.accept(input, freshness())
+    if (seen.kind !== 'accepted') return seen
+    const outcome = await this.#pin.accept(output, freshness())
+    return outcome.kind === 'accepted' ? undefined : outcome
   }
 
   async #tailAfter(older: SignedCheckpoint, newer: SignedCheckpoint): Promise<Tail> {
