@@ -41,6 +41,21 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         hashes(tile.copy(width = TILE_WIDTH)).copyOf(tile.width * HASH_OCTETS)
     }
 
+    /** The octets of an entry bundle. A log may drop a partial one once it has the full one, which begins with it. */
+    suspend fun bundle(bundle: EntryBundle): ByteArray = try {
+        entries(bundle)
+    } catch (error: NoAnswer) {
+        if (bundle.width == TILE_WIDTH || error.status == null) throw error
+        entries(bundle.copy(width = TILE_WIDTH))
+    }
+
+    private suspend fun entries(bundle: EntryBundle): ByteArray {
+        val path = formatBundlePath(bundle)
+        val answer = request(path, null, BUNDLE_OCTETS_MAX)
+        if (answer.status == 200) return answer.body
+        throw NoAnswer("$path answers ${answer.status}", answer.status)
+    }
+
     private suspend fun hashes(tile: Tile): ByteArray {
         val path = formatTilePath(tile)
         val length = tile.width * HASH_OCTETS
@@ -68,5 +83,8 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         /** The longest key history, a thousand keys of 1,024 characters, has 2.3 MB in a log of a million entries. */
         const val ANSWER_OCTETS_MAX = 4 * 1024 * 1024
         const val NOTE_OCTETS_MAX = 1_000_000
+
+        /** 256 entries with keys of 1,024 characters take 285,000. */
+        const val BUNDLE_OCTETS_MAX = 1024 * 1024
     }
 }

@@ -53,6 +53,12 @@ public enum class Check(public val wireName: String) {
 
     /** A user's device list, or a device named beside it, does not hold. */
     DEVICE_LIST("deviceList"),
+
+    /** The log's index does not prove that the answer is the newest entry of its hash, or that there is none. */
+    COMPLETENESS("completeness"),
+
+    /** Another key was logged under the hash of a device: someone can have put it there to listen in. */
+    OTHER_KEY("otherKey"),
 }
 
 /** Two signed notes that contradict each other, the one [known] before first. */
