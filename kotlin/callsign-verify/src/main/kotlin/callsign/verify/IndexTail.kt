@@ -10,11 +10,17 @@ import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.sync.Mutex
 import kotlinx.coroutines.sync.withLock
 
-/** Where tiles and entry bundles of one log are read from; both throw [NoAnswer]. */
-internal class TailSource(val tiles: FetchTile, val bundles: suspend (EntryBundle) -> ByteArray)
+/** Gives the entries of a bundle, as many as asked for. Throws [NoAnswer]. */
+internal fun interface FetchEntries {
+    suspend fun fetch(bundle: EntryBundle): List<ByteArray>
+}
 
-/** What became of reading a tail: the leaves in it by the VRF hash of their entries, base64; ascending. */
+/** Where tiles and entries of one log are read from. */
+internal class TailSource(val tiles: FetchTile, val entries: FetchEntries)
+
+/** The leaves of a tail by the VRF hash of their entries, base64. */
 internal class IndexTail(private val indexes: Map<String, List<Long>>) {
+    /** Ascending. */
     fun under(vrfHash: String): List<Long> = indexes[vrfHash].orEmpty()
 }
 
@@ -31,7 +37,10 @@ internal class IndexTails(private val sources: List<TailSource>) {
     private val turn = Mutex()
     private val read = Remembered<ReadTail>()
 
-    /** The entries of [newer] that [older] does not have: at most [TAIL_MAX]. Open at `tiles` where no source has them. */
+    /**
+     * The entries of [newer] that [older] does not have: at least one, at most [ENTRIES_MAX]. Open at `tiles` where no source has
+     * them.
+     */
     suspend fun read(older: SignedCheckpoint, newer: SignedCheckpoint): Fitting<IndexTail> = turn.withLock {
         read.find { it.isBetween(older, newer) }?.let { return Fitting.Held(it.tail) }
         var detail: String? = null
@@ -41,32 +50,35 @@ internal class IndexTails(private val sources: List<TailSource>) {
             } catch (error: NoAnswer) {
                 if (detail == null) detail = error.message
                 continue
-            } catch (error: LogException) {
-                if (detail == null) detail = error.message
+            }
+            if (found == null) {
+                if (detail == null) detail = "they do not lead from tree size ${older.treeSize} to ${newer.treeSize}"
                 continue
             }
             read.keep(ReadTail(older, newer, found))
             return Fitting.Held(found)
         }
-        Fitting.Open(Unanswered("the newest entries can not be read: $detail", check = Check.TILES))
+        Fitting.Open(Unanswered(detail.orEmpty(), check = Check.TILES))
     }
 
     companion object {
-        const val TAIL_MAX = 4_096
+        /** Some 600 kB, of keys as apps have them: an index that is further behind does not do its work. */
+        const val ENTRIES_MAX = 4_096
     }
 }
 
-/** Throws `MALFORMED` for tiles and bundles that are not of their form, or do not lead to the two roots. */
-private suspend fun tailFrom(source: TailSource, older: SignedCheckpoint, newer: SignedCheckpoint): IndexTail {
+/** Null where tiles and entries do not lead from the one root to the other. */
+private suspend fun tailFrom(source: TailSource, older: SignedCheckpoint, newer: SignedCheckpoint): IndexTail? {
+    val edgeNodes = rootNodes(older.treeSize)
     val (tiles, entries) = coroutineScope {
-        val tiles = async { fetchTiles(source.tiles, rootNodes(older.treeSize), newer.treeSize) }
-        val entries = async { fetchEntries(source.bundles, older.treeSize, newer.treeSize) }
+        val tiles = async { fetchTiles(source.tiles, edgeNodes, newer.treeSize) }
+        val entries = async { fetchEntries(source.entries, older.treeSize, newer.treeSize) }
         tiles.await() to entries.await()
     }
-    val edge = RightEdge(older.treeSize, hashReader(tiles, newer.treeSize)(rootNodes(older.treeSize)))
-    assertRoot(edge, older)
+    val edge = RightEdge(older.treeSize, hashReader(tiles, newer.treeSize)(edgeNodes))
+    if (!leadsTo(edge, older)) return null
     entries.forEach { edge.append(hashLeaf(it)) }
-    assertRoot(edge, newer)
+    if (!leadsTo(edge, newer)) return null
     val indexes = HashMap<String, MutableList<Long>>()
     entries.forEachIndexed { at, entry -> indexes.getOrPut(hashOf(entry), ::mutableListOf) += older.treeSize + at }
     return IndexTail(indexes)
@@ -74,28 +86,18 @@ private suspend fun tailFrom(source: TailSource, older: SignedCheckpoint, newer:
 
 /** The entries from [start] up to, not including, [treeSize]. */
 private suspend fun fetchEntries(
-    fetch: suspend (EntryBundle) -> ByteArray,
+    fetchEntries: FetchEntries,
     start: Long,
     treeSize: Long,
 ): List<ByteArray> = coroutineScope {
     val first = start / TILE_WIDTH
     val bundles = (first..(treeSize - 1) / TILE_WIDTH).map { EntryBundle(it, tileWidth(0, it, treeSize)) }
-    val entries = bundles.map { bundle -> async { entriesOf(bundle, fetch(bundle)) } }.awaitAll().flatten()
+    val entries = bundles.map { bundle -> async { fetchEntries.fetch(bundle) } }.awaitAll().flatten()
     entries.drop((start - first * TILE_WIDTH).toInt())
 }
 
-/** A full bundle in place of a partial one has more. */
-private fun entriesOf(bundle: EntryBundle, octets: ByteArray): List<ByteArray> {
-    val entries = parseBundle(octets)
-    if (entries.size < bundle.width)
-        throw malformed("bundle ${bundle.index} has ${entries.size} entries instead of ${bundle.width}")
-    return entries.take(bundle.width)
-}
+private fun leadsTo(edge: RightEdge, checkpoint: SignedCheckpoint): Boolean =
+    encodeBase64(edge.rootHash()) == checkpoint.rootHash
 
-private fun assertRoot(edge: RightEdge, checkpoint: SignedCheckpoint) {
-    if (encodeBase64(edge.rootHash()) != checkpoint.rootHash)
-        throw malformed("they do not lead to the root of size ${checkpoint.treeSize}")
-}
-
-/** An entry of another form is under no hash. */
+/** The text that an entry begins with. */
 private fun hashOf(entry: ByteArray): String = entry.decodeToString().substringBefore('\n')

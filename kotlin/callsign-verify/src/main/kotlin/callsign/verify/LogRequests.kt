@@ -41,19 +41,25 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         hashes(tile.copy(width = TILE_WIDTH)).copyOf(tile.width * HASH_OCTETS)
     }
 
-    /** The octets of an entry bundle. A log may drop a partial one once it has the full one, which begins with it. */
-    suspend fun bundle(bundle: EntryBundle): ByteArray = try {
-        entries(bundle)
+    /** The entries of a bundle. A log may drop a partial one once it has the full one, which begins with it. */
+    suspend fun entries(bundle: EntryBundle): List<ByteArray> = try {
+        entriesIn(bundle)
     } catch (error: NoAnswer) {
         if (bundle.width == TILE_WIDTH || error.status == null) throw error
-        entries(bundle.copy(width = TILE_WIDTH))
+        entriesIn(bundle.copy(width = TILE_WIDTH)).take(bundle.width)
     }
 
-    private suspend fun entries(bundle: EntryBundle): ByteArray {
+    private suspend fun entriesIn(bundle: EntryBundle): List<ByteArray> {
         val path = formatBundlePath(bundle)
-        val answer = request(path, null, BUNDLE_OCTETS_MAX)
-        if (answer.status == 200) return answer.body
-        throw NoAnswer("$path answers ${answer.status}", answer.status)
+        val answer = request(path, null, bundle.width * ENTRY_OCTETS_MAX)
+        if (answer.status != 200) throw NoAnswer("$path answers ${answer.status}", answer.status)
+        val entries = try {
+            parseBundle(answer.body)
+        } catch (error: LogException) {
+            throw NoAnswer("$path is not of its form: ${error.message}")
+        }
+        if (entries.size == bundle.width) return entries
+        throw NoAnswer("$path has ${entries.size} entries instead of ${bundle.width}", answer.status)
     }
 
     private suspend fun hashes(tile: Tile): ByteArray {
@@ -84,7 +90,7 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         const val ANSWER_OCTETS_MAX = 4 * 1024 * 1024
         const val NOTE_OCTETS_MAX = 1_000_000
 
-        /** 256 entries with keys of 1,024 characters take 285,000. */
-        const val BUNDLE_OCTETS_MAX = 1024 * 1024
+        /** In a bundle, with its length, of the longest key that a log of this kind takes: 1,024 characters. */
+        const val ENTRY_OCTETS_MAX = 2 + 88 + 1 + 1_024 + 1
     }
 }

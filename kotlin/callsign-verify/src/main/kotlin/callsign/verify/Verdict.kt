@@ -78,6 +78,7 @@ public data class Refusal(
     ComparisonVerdict,
     WitnessVerdict,
     OwnKeysOutcome,
+    AbsenceOutcome,
     DevicesOutcome
 
 /**
@@ -93,6 +94,7 @@ public data class Unanswered(
 ) : LookupOutcome,
     CheckpointOutcome,
     OwnKeysOutcome,
+    AbsenceOutcome,
     DevicesOutcome
 
 /** A check that did not hold, on its way to the verifier that returns its refusal. It has no stack trace. */

@@ -66,11 +66,11 @@ private fun differencesIn(file: File): Judged {
     return Judged(seed, cases, differences)
 }
 
-private fun keysOf(published: JsonElement): LogKeys {
+fun keysOf(published: JsonElement): LogKeys {
     val policy = published.textOrNull("policy")
     val vrfPublicKey = published.text("vrfPublicKey")
     return if (policy != null) LogKeys.ofPolicy(policy, vrfPublicKey)
-    else LogKeys.ofVerifierKey(published.text("vkey"), vrfPublicKey)
+    else LogKeys.ofVerifierKey(published.text("vkey"), vrfPublicKey, published.textOrNull("indexVkey"))
 }
 
 /** The counterpart of `test/support/verdict-judges.ts`. */
