@@ -118,6 +118,15 @@ private fun numberIn(element: JsonElement, max: Long): Long {
  * What an answer proves of the entries that it does not show: whether it is the newest of its hash, and which others there are.
  */
 public sealed interface Completeness {
+    public val kind: Kind
+
+    /** The best one first. [wireName] is the name that `@callsign/sdk/client` gives it, but for its `true`. */
+    public enum class Kind(public val wireName: String) {
+        COMPLETE("true"),
+        TAIL_UNREAD("tail-unread"),
+        UNINDEXED("unindexed"),
+    }
+
     /**
      * There are no others under its hash than those at [indexes], ascending, up to its checkpoint. [indexAgeMs] is how many
      * milliseconds ago the quorum had seen the index's newest leaf; null without a quorum. [isProved]: cosigners that rebuild the
@@ -127,13 +136,19 @@ public sealed interface Completeness {
         public val indexes: List<Long>,
         public val indexAgeMs: Long?,
         public val isProved: Boolean,
-    ) : Completeness
+    ) : Completeness {
+        override val kind: Kind get() = Kind.COMPLETE
+    }
 
     /** The log has grown too far since the index's newest leaf. */
-    public data object TailUnread : Completeness
+    public data object TailUnread : Completeness {
+        override val kind: Kind get() = Kind.TAIL_UNREAD
+    }
 
     /** No index was asked, or none was offered. */
-    public data object Unindexed : Completeness
+    public data object Unindexed : Completeness {
+        override val kind: Kind get() = Kind.UNINDEXED
+    }
 }
 
 /** The entry that was shown for a hash, and the size of the tree that it was shown in. */

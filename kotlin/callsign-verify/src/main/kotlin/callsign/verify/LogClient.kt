@@ -32,14 +32,14 @@ public data class OwnDevice(
 public sealed interface OwnKeysOutcome
 
 /**
- * The keys logged in the device's name; [checkpoint] is null when the server denies that there are any. [completeness] says
+ * The keys logged in the device's name; [checkpoint] is null when the server denies that there are any. [complete] says
  * whether the index proves that there are no others.
  */
 public data class OwnKeysReport(
     val ownKeys: OwnKeys,
     val entries: List<LoggedKey>,
     val checkpoint: SignedCheckpoint? = null,
-    val completeness: Completeness = Completeness.Unindexed,
+    val complete: Completeness.Kind = Completeness.Kind.UNINDEXED,
 ) : OwnKeysOutcome
 
 /** The operations of [LogClient] that [ContactDevices] needs. */
@@ -79,7 +79,7 @@ public class LogClient(
     private val nowMs: () -> Long = System::currentTimeMillis,
     mirror: String? = null,
     completeness: CompletenessDemand? = null,
-    maxIndexAgeMs: Long = INDEX_AGE_MS_MAX,
+    maxIndexAgeMs: Long? = null,
 ) : KeyLookups {
     private val prefixes = listOfNotNull(url, mirror)
     private val sources = prefixes.map { LogRequests(it, transport, timeoutMs) }
@@ -92,7 +92,7 @@ public class LogClient(
         val tiles = tilesOf(prefixes.map { LogRequests("${it.trimEnd('/')}/index", transport, timeoutMs) })
         val indexPin = CheckpointPin(index.log, store, tiles, maxAgeMs)
         val tails = IndexTails(tilesOf(sources).zip(entriesOf(sources), ::TailSource))
-        IndexCheck(keys, index, demand, maxIndexAgeMs, nowMs, pin, indexPin, tails)
+        IndexCheck(keys, index, demand, maxIndexAgeMs ?: INDEX_AGE_MS_MAX, nowMs, pin, indexPin, tails)
     }
 
     init {
@@ -213,7 +213,7 @@ public class LogClient(
         val leftOut = shown.find { index -> entries.none { it.index == index } }
         if (leftOut != null) return incomplete(leftOut, "the history at tree size ${history.checkpoint.treeSize}")
         val ownKeys = compareOwnKeys(entries, device.publicKeys, LoggedKey(newest.index, newest.publicKey))
-        return OwnKeysReport(ownKeys, entries, history.checkpoint, newest.completeness)
+        return OwnKeysReport(ownKeys, entries, history.checkpoint, newest.completeness.kind)
     }
 
     private suspend fun pinnedSize(): Long = pin.highest()?.treeSize ?: 0
