@@ -4,16 +4,16 @@ package callsign.verify
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonNull
 
-/** Whether answers have to prove by the log's index that they are complete. */
-public enum class CompletenessDemand {
+/** Whether answers have to prove by the log's index that they are complete; [wireName] is what `@callsign/sdk/client` calls it. */
+public enum class CompletenessDemand(public val wireName: String) {
     /** An answer that does not prove that it is complete is refused at `completeness`. */
-    DEMAND,
+    DEMAND("demand"),
 
     /** One without a proof is taken, until an index has been verified once: that is remembered with the checkpoints. */
-    WHEN_OFFERED,
+    WHEN_OFFERED("when-offered"),
 
     /** No index is asked. */
-    OFF,
+    OFF("off"),
 }
 
 /**
@@ -120,15 +120,13 @@ internal class IndexCheck(
     }
 
     /** Null where both checkpoints fit those seen before. */
-    private suspend fun unfit(found: VerifiedIndex): Fitting<Nothing>? {
-        val outcomes = listOf(logPin.accept(found.input, nowMs()), pin.accept(found.output, nowMs()))
-        return outcomes.firstNotNullOfOrNull { outcome ->
-            when (outcome) {
-                Acceptance.Accepted -> null
-                is Acceptance.Refused -> Fitting.Refused(outcome.refusal)
-                is Acceptance.Open -> Fitting.Open(outcome.unanswered)
-            }
-        }
+    private suspend fun unfit(found: VerifiedIndex): Fitting<Nothing>? =
+        unfit(logPin.accept(found.input, nowMs())) ?: unfit(pin.accept(found.output, nowMs()))
+
+    private fun unfit(outcome: Acceptance): Fitting<Nothing>? = when (outcome) {
+        Acceptance.Accepted -> null
+        is Acceptance.Refused -> Fitting.Refused(outcome.refusal)
+        is Acceptance.Open -> Fitting.Open(outcome.unanswered)
     }
 
     /** Null where there is more than anyone has to read. */

@@ -18,31 +18,31 @@ class IndexLookupsTest {
         val keys = vectors["keys"].jsonObject.mapValues { keysOf(it.value) }
         val cases = vectors.list("cases")
         assertTrue(cases.size >= 118, "${cases.size} cases")
-        for (case in cases) assertEquals(case.text("verdict"), verdictOn(keys.getValue(case.text("keys")), case), case.text("name"))
+        for (case in cases) assertEquals(case.text("verdict"), indexVerdictOn(keys.getValue(case.text("keys")), case), case.text("name"))
     }
+}
 
-    private fun verdictOn(keys: LogKeys, case: JsonElement): String {
-        val index = checkNotNull(keys.index)
-        val found = try {
-            verifyIndex(keys, index, case.text("vrfHash"), case["proof"], case.number("nowMs"), case.number("maxIndexAgeMs"))
-        } catch (failed: CheckFailed) {
-            return "refused at ${failed.refusal.check.wireName}"
-        }
-        val tail = (case["tail"] as? JsonArray)?.map { it.jsonPrimitive.long }
-        val shown = case.find("shown")?.let { ShownEntry(it.number("index"), it.number("treeSize")) }
-        return when (val judged = judgeCompleteness(found, index.isRebuilt, tail, shown)) {
-            is Fitting.Refused -> "refused at ${judged.refusal.check.wireName}"
-            is Fitting.Open -> "unanswered at ${judged.unanswered.check?.wireName}"
-            is Fitting.Held -> textOf(judged.value)
-        }
+/** The verdict on one lookup, as `test/support/index-lookups.ts` words it. */
+internal fun indexVerdictOn(keys: LogKeys, case: JsonElement): String {
+    val index = checkNotNull(keys.index)
+    val proof = case.jsonObject["proof"]
+    val found = try {
+        verifyIndex(keys, index, case.text("vrfHash"), proof, case.number("nowMs"), case.number("maxIndexAgeMs"))
+    } catch (failed: CheckFailed) {
+        return "refused at ${failed.refusal.check.wireName}"
     }
+    val tail = (case["tail"] as? JsonArray)?.map { it.jsonPrimitive.long }
+    val shown = case.find("shown")?.let { ShownEntry(it.number("index"), it.number("treeSize")) }
+    return when (val judged = judgeCompleteness(found, index.isRebuilt, tail, shown)) {
+        is Fitting.Refused -> "refused at ${judged.refusal.check.wireName}"
+        is Fitting.Open -> "unanswered at ${judged.unanswered.check?.wireName}"
+        is Fitting.Held -> completenessText(judged.value)
+    }
+}
 
-    private fun textOf(completeness: Completeness): String = when (completeness) {
-        Completeness.Unindexed -> "unindexed"
-        Completeness.TailUnread -> "tail-unread"
-        is Completeness.Complete -> {
-            val age = completeness.indexAgeMs ?: "unknown"
-            "complete [${completeness.indexes.joinToString(",")}] age $age ${if (completeness.isProved) "proved" else "unproved"}"
-        }
-    }
+internal fun completenessText(completeness: Completeness): String {
+    if (completeness !is Completeness.Complete) return completeness.kind.wireName
+    val age = completeness.indexAgeMs ?: "unknown"
+    val proof = if (completeness.isProved) "proved" else "unproved"
+    return "complete [${completeness.indexes.joinToString(",")}] age $age $proof"
 }
