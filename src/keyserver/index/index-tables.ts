@@ -3,8 +3,11 @@
  * a shown leaf stands for, so every view has a map, a leaf and a checkpoint that belong together.
  */
 
+import type { ReadRow } from '../../log/patricia-rows.ts'
 import { KIND, NUMBER } from '../../store/engine/key-parts.ts'
-import { bytes, count, object, type RowOf, text } from '../../store/engine/row-form.ts'
+import { indexKey } from '../../store/engine/keys.ts'
+import { bytes, count, flag, object, type RowOf, text } from '../../store/engine/row-form.ts'
+import type { View } from '../../store/engine/store.ts'
 import { bytesTable, textKeyTable } from '../../store/engine/table.ts'
 
 /** See `log/patricia-rows.ts`. */
@@ -35,6 +38,8 @@ const INDEX_STATE_FORM = object({
   entries: count,
   /** Size of the output log whose last leaf has the map's root; 0 while the index is built for the first time. */
   leaves: count,
+  /** Whether something is wrong with it: nothing is appended, and no process answers from it. */
+  isHeld: flag,
 })
 export const INDEX_STATE = textKeyTable('index-state', '`map`', INDEX_STATE_FORM, {
   holds: 'which key the index is of, and how far its map goes',
@@ -42,3 +47,11 @@ export const INDEX_STATE = textKeyTable('index-state', '`map`', INDEX_STATE_FORM
 export const MAP = 'map'
 export const HEAD = 'head'
 export const SHOWN = 'shown'
+
+/** The rows of the map. Plain arrays: `slice` of a Buffer is no copy, and its memory is used again by the next read. */
+export function indexRowsIn(view: View): ReadRow {
+  return id => {
+    const row = view.getVolatile(INDEX_ROWS, indexKey(id))
+    return row && new Uint8Array(row.buffer, row.byteOffset, row.length)
+  }
+}
