@@ -4,7 +4,7 @@
  */
 
 import { KIND, NUMBER } from '../../store/engine/key-parts.ts'
-import { bytes, count, object, type RowOf, text } from '../../store/engine/row-form.ts'
+import { bytes, count, flag, object, type RowOf, text } from '../../store/engine/row-form.ts'
 import { bytesTable, textKeyTable } from '../../store/engine/table.ts'
 
 /** See `log/patricia-rows.ts`. */
@@ -35,6 +35,8 @@ const INDEX_STATE_FORM = object({
   entries: count,
   /** Size of the output log whose last leaf has the map's root; 0 while the index is built for the first time. */
   leaves: count,
+  /** Whether something is wrong with it: nothing is appended, and no process answers from it. */
+  isHeld: flag,
 })
 export const INDEX_STATE = textKeyTable('index-state', '`map`', INDEX_STATE_FORM, {
   holds: 'which key the index is of, and how far its map goes',
