@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { checkLog } from '../../../src/check/log/log-check.ts'
+import type { TableName } from '../../../src/check/log/raw-log.ts'
 import { RawLog } from '../../../src/check/log/raw-log.ts'
 import { reasonAgainstRepair, repairLog } from '../../../src/check/log/repair.ts'
 import { HEAD, LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
@@ -18,7 +19,7 @@ import {
   namesOf,
   storeLog,
 } from '../../support/checked-log.ts'
-import { nameOfKey, type RawTables, type RowKey, type TableName } from '../../support/damage.ts'
+import { nameOfKey, type RawTables, type RowKey } from '../../support/damage.ts'
 import { seedOf } from '../../support/seed.ts'
 import { long } from '../../support/size.ts'
 import { type Device, type DeviceKey, freshKeys, keyOf, LogWriter, SIGNER } from '../../support/stored-log.ts'
