@@ -3,7 +3,8 @@
 /** Looks for faults in the settings without touching anything, or lists every setting there is: `config`. */
 
 import { RATE_FACTOR_MAX, USUAL_RATES } from '../src/domain/rates.ts'
-import { ConfigError, listSettings, readConfig, warningsOf } from '../src/server/settings/config.ts'
+import { ConfigError, listSettings, readConfig } from '../src/server/settings/config.ts'
+import { notesOf, warningsOf } from '../src/server/settings/warnings.ts'
 import { type Flags, optional, runCommand, UsageError } from './support/command.ts'
 
 const USAGE = `usage: callsign config check [--config FILE] [--dev]
@@ -22,6 +23,7 @@ function check(flags: Flags): number {
   try {
     const config = readConfig(process.env, { dev: flags.dev === true, config: optional(flags, 'config') })
     for (const { advice } of warningsOf(config)) process.stdout.write(`warning  ${advice}\n`)
+    for (const { advice } of notesOf(config)) process.stdout.write(`note     ${advice}\n`)
     process.stdout.write(`ok       ${config.isDevelopment ? 'development' : 'production'}, no fault\n`)
     return 0
   } catch (error) {

@@ -902,6 +902,11 @@ export interface GetMetaReply {
     readonly vrfPublicKey: string
     /** Prefix of the public files of the log. */
     readonly url: string
+    /** The index, by which lookups prove that they are complete. For people: an app has the key built in, since this answer comes from the server that it checks. */
+    readonly index?: {
+      /** Verifier key of its checkpoints, by the name `<origin>/index` */
+      readonly vkey: string
+    }
     /** Policy of the witnesses that cosign each checkpoint (c2sp.org/tlog-policy). For operators of other logs and people: an app has the policy built in, since this answer comes from the server that it checks. */
     readonly witnessPolicy?: string
   }
@@ -2841,7 +2846,7 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     loginMethods: [''],
     'minClientVersion?': '',
     'ws?': '',
-    log: { origin: '', vkey: '', vrfPublicKey: '', url: '', 'witnessPolicy?': '' },
+    log: { origin: '', vkey: '', vrfPublicKey: '', url: '', 'index?': { vkey: '' }, 'witnessPolicy?': '' },
   },
   PasskeyOptionsReply: {
     options: {

@@ -1,5 +1,6 @@
 /** Figures that other parts keep, read at each scrape. */
 
+import type { IndexFigures } from '../keyserver/index/index-figures.ts'
 import type { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
 import type { WitnessFigures } from '../keyserver/witness-rounds.ts'
 import type { ActorSystem } from '../runtime/system.ts'
@@ -109,32 +110,63 @@ export function observeStore(
 
 /** How the witnesses of the policy answer. */
 export function observeWitnesses(metrics: Metrics, figures: () => WitnessFigures | undefined): void {
+  observeCosigning(metrics, 'callsign_', figures, {
+    lost: 'Whether registrations are refused because the quorum of witnesses does not answer: 1 or 0',
+    conflict: 'Whether a witness has cosigned another tree of this log: 1 or 0',
+  })
+}
+
+function observeCosigning(
+  metrics: Metrics,
+  prefix: string,
+  figures: () => WitnessFigures | undefined,
+  { lost, conflict }: { readonly lost: string; readonly conflict: string },
+): void {
   metrics.gauge(
-    'callsign_witness_quorum_age_seconds',
+    `${prefix}witness_quorum_age_seconds`,
     'Time since the quorum of witnesses last cosigned, by their clocks; +Inf before the first time, 0 without a policy',
     () => figures()?.quorumAgeSeconds ?? 0,
   )
+  metrics.gauge(`${prefix}witness_quorum_missing`, lost, () => Number(figures()?.isQuorumLost ?? false))
+  metrics.gauge(`${prefix}witness_conflict`, conflict, () => Number(figures()?.hasConflict ?? false))
   metrics.gauge(
-    'callsign_witness_quorum_missing',
-    'Whether registrations are refused because the quorum of witnesses does not answer: 1 or 0',
-    () => Number(figures()?.isQuorumLost ?? false),
-  )
-  metrics.gauge(
-    'callsign_witness_conflict',
-    'Whether a witness has cosigned another tree of this log: 1 or 0',
-    () => Number(figures()?.hasConflict ?? false),
-  )
-  metrics.gauge(
-    'callsign_witnesses_failing',
+    `${prefix}witnesses_failing`,
     'Witnesses that did not cosign when they were last asked',
     () => figures()?.failing ?? 0,
   )
   metrics.labelledCounter(
-    'callsign_witness_failures_total',
+    `${prefix}witness_failures_total`,
     'Questions that a witness did not answer with its cosignature',
     'witness',
     () => figures()?.failures ?? new Map(),
   )
+}
+
+/** How the index of the log does. Without one, and on a node that is not the writer, all figures are 0. */
+export function observeIndex(metrics: Metrics, figures: () => IndexFigures | undefined): void {
+  const gauges = [
+    ['entries', 'callsign_index_entries', 'Entries of the log that the shown leaf of the index has'],
+    ['leaves', 'callsign_index_leaves', 'Leaves of the output log of the index'],
+    ['lagEntries', 'callsign_index_lag_entries', 'Entries of the log that are newer than the shown leaf'],
+    [
+      'leafAgeSeconds',
+      'callsign_index_leaf_age_seconds',
+      'Time since the shown leaf; +Inf before the first one',
+    ],
+  ] as const
+  for (const [figure, name, help] of gauges) metrics.gauge(name, help, () => figures()?.[figure] ?? 0)
+  metrics.gauge(
+    'callsign_index_held',
+    'Whether something is wrong with the index, so that it grows no more and answers nothing: 1 or 0',
+    () => Number(figures()?.held !== undefined),
+  )
+  metrics.gauge('callsign_index_building', 'Whether the index is built for the first time: 1 or 0', () =>
+    Number(figures()?.building !== undefined),
+  )
+  observeCosigning(metrics, 'callsign_index_', () => figures()?.witnesses, {
+    lost: 'Whether the index stands still because the quorum of witnesses does not answer: 1 or 0',
+    conflict: 'Whether a witness has cosigned another tree of the output log: 1 or 0',
+  })
 }
 
 /** Counts the processes that serve the HTTP port beside this one. */

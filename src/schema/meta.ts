@@ -30,6 +30,17 @@ export const MetaReply = Type.Object({
     vkey: Type.String({ description: 'Verifier key of the checkpoints (c2sp.org/signed-note)' }),
     vrfPublicKey: Type.String({ description: 'Public key of the VRF, base64 of 32 bytes' }),
     url: Type.String({ description: 'Prefix of the public files of the log' }),
+    index: Type.Optional(
+      Type.Object(
+        {
+          vkey: Type.String({ description: 'Verifier key of its checkpoints, by the name `<origin>/index`' }),
+        },
+        {
+          description:
+            'The index, by which lookups prove that they are complete. For people: an app has the key built in, since this answer comes from the server that it checks',
+        },
+      ),
+    ),
     witnessPolicy: Type.Optional(
       Type.String({
         description:

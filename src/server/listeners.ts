@@ -18,6 +18,7 @@ import { clientRequirement } from '../domain/client-version.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { publicKeyRoutes } from '../keyserver/lookups.ts'
+import { formatVerifierKey } from '../log/note.ts'
 import { clientUrlsOf } from '../media/media-settings.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
@@ -88,6 +89,7 @@ export function publicRoutes(
         origin: keys.signer.name,
         vkey,
         vrfPublicKey,
+        indexVkey: keys.indexSigner && formatVerifierKey(keys.indexSigner),
         witnessPolicy: config.log.witnesses?.policyText,
         isFrozen: config.log.isFrozen,
         lookupsNeedToken,

@@ -233,6 +233,10 @@ export interface Keys {
   readonly signer: SignerKey
   /** Signs, too, while the log changes its key. */
   readonly secondSigner?: SignerKey
+  /** Of the index's output log; absent: there is no index. */
+  readonly indexSigner?: SignerKey
+  /** Signs that, too, while the index changes its key. */
+  readonly secondIndexSigner?: SignerKey
   readonly vrfSecret: Uint8Array
   /** For the application, at least 32 bytes. */
   readonly secret: Uint8Array
@@ -255,11 +259,13 @@ export function readKeys(config: Config): Keys {
       ? developmentKeys(config.dataFolder)
       : { keys: config.log.keys, areNew: false }
   const signer = parseSignerKey(keys.ktPrivateKey)
-  const second = keys.secondKtPrivateKey
+  const { secondKtPrivateKey: second, ktIndexPrivateKey: index, secondKtIndexPrivateKey: secondIndex } = keys
   const vrfSecret = parseVrfSecret(keys.vrfPrivateKey)
   return {
     signer,
     ...(second && { secondSigner: parseSignerKey(second) }),
+    ...(index && { indexSigner: parseSignerKey(index) }),
+    ...(secondIndex && { secondIndexSigner: parseSignerKey(secondIndex) }),
     vrfSecret,
     secret: Buffer.from(keys.secret, 'base64'),
     areNew,

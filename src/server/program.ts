@@ -8,7 +8,8 @@ import { chooseLanAddress } from './development/lan-address.ts'
 import { readFlags } from './process/command-line.ts'
 import { endProcess, sentenceOf } from './process/end-process.ts'
 import { binaryChoice, guardOwnBinaries } from './process/own-binaries.ts'
-import { type Config, readConfig, warningsOf } from './settings/config.ts'
+import { type Config, readConfig } from './settings/config.ts'
+import { notesOf, warningsOf } from './settings/warnings.ts'
 
 /** Does not reject: what can't start says why, and ends the process. */
 export function runServer(): Promise<void> {
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
   const config = flags.janus ? await withDevelopmentJanus(settings, say) : settings
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
+  for (const note of notesOf(config)) logger.info(note)
   const run = (settings: Config, knownCheckpoint?: string) =>
     start(settings, { logger, say, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
       // The last line is the reason.

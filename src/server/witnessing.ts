@@ -29,7 +29,7 @@ export async function startWitnessing(
     await store.forgetShown()
     return undefined
   }
-  const fault = policyFault(policy, keys.signer)
+  const fault = policyFault(policy, keys)
   if (fault !== undefined) throw new ConfigError([fault])
   const { nowMs, monotonicMs, random } = world
   const { readHashes } = store

@@ -46,7 +46,10 @@ function keysOf(origin: string) {
 t.test('keygen makes the environment that production starts with', async t => {
   const origin = 'kt.example.org/log'
   const { stdout } = await run(process.execPath, [KEYGEN, '--origin', origin])
-  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...environment } = parseEnv(stdout) as Record<string, string>
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, KT_INDEX_PUBLIC_KEY, ...environment } = parseEnv(stdout) as Record<
+    string,
+    string
+  >
   const server = await startServer({
     dataFolder: t.testdir(),
     dev: false,
@@ -59,12 +62,20 @@ t.test('keygen makes the environment that production starts with', async t => {
   t.teardown(() => server.end())
   t.match(server, { origin, vkey: KT_PUBLIC_KEY, vrfPublicKey: VRF_PUBLIC_KEY })
   const meta = await (await fetch(`${server.http}/app/api/meta`)).json()
-  const log = { origin, vkey: KT_PUBLIC_KEY, vrfPublicKey: VRF_PUBLIC_KEY, url: 'https://kt.example.org' }
+  const index = { vkey: KT_INDEX_PUBLIC_KEY }
+  const log = {
+    origin,
+    vkey: KT_PUBLIC_KEY,
+    vrfPublicKey: VRF_PUBLIC_KEY,
+    url: 'https://kt.example.org',
+    index,
+  }
   const features = { log: 'open', webPush: true }
   const webPush = { publicKey: vapidPublicKey(environment.CALLSIGN_VAPID_KEY!) }
   t.match(meta, { apiVersion: 1, limits: { targetsPerLookup: 64 }, features, webPush, log })
   for (const secret of [
     environment.KT_PRIVATE_KEY,
+    environment.KT_INDEX_PRIVATE_KEY,
     environment.VRF_PRIVATE_KEY,
     environment.CALLSIGN_SECRET,
     environment.CALLSIGN_VAPID_KEY,
@@ -74,14 +85,20 @@ t.test('keygen makes the environment that production starts with', async t => {
   }
 })
 
-t.test('keygen makes the key for pushes to browsers alone, and the key of user tokens', async t => {
+t.test('keygen makes the key of the index, of pushes to browsers, of user tokens, each alone', async t => {
   const made = async (flag: string) => ({ ...parseEnv((await run(process.execPath, [KEYGEN, flag])).stdout) })
   const { CALLSIGN_VAPID_KEY = '', ...others } = await made('--vapid')
   t.ok(vapidPublicKey(CALLSIGN_VAPID_KEY))
   const { CALLSIGN_TOKEN_KEY = '', ...more } = await made('--token')
   t.same(userTokenKeyTexts(CALLSIGN_TOKEN_KEY), [CALLSIGN_TOKEN_KEY])
   t.same([others, more], [{}, {}])
-  await t.rejects(run(process.execPath, [KEYGEN, '--vapid', '--origin', 'x']), { code: 2 })
+  const index = await run(process.execPath, [KEYGEN, '--index', '--origin', 'kt.example.org/log'])
+  t.match(
+    index.stdout,
+    /^KT_INDEX_PRIVATE_KEY=PRIVATE\+KEY\+kt\.example\.org\/log\/index\+.*\nKT_INDEX_PUBLIC_KEY=kt\.example\.org\/log\/index\+.*\n$/,
+  )
+  for (const wrong of [['--vapid', '--origin', 'x'], ['--index'], ['--index', '--vapid', '--origin', 'x']])
+    await t.rejects(run(process.execPath, [KEYGEN, ...wrong]), { code: 2 }, wrong.join(' '))
 })
 
 t.test('keygen refuses an origin that no checkpoint can carry', sized(), async t => {
@@ -183,6 +200,14 @@ t.test('development makes its keys once, for the owner’s eyes, and keeps them'
   const second = await openServer({ dataFolder })
   t.equal(second.vkey, first.vkey)
   await second.end()
+  const kept = readFileSync(path, 'utf8').replace(/^KT_INDEX_.*\n/gm, '')
+  writeFileSync(path, kept)
+  const third = await openServer({ dataFolder })
+  const { log } = (await (await fetch(`${third.http}/app/api/meta`)).json()) as {
+    log: { vkey: string; index?: object }
+  }
+  t.same([log.vkey, log.index], [first.vkey, undefined], 'a folder without a key of the index has no index')
+  await third.end()
 })
 
 t.test('a store refuses other keys and another origin than its own', async t => {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseEnv } from 'node:util'
 import t from 'tap'
-import { formatKeys, generateKeys } from '../../src/log/keys.ts'
+import { formatIndexKey, formatKeys, generateIndexKey, generateKeys } from '../../src/log/keys.ts'
 import { formatSignerKey, formatVerifierKey, parseSignerKey, parseVerifierKey } from '../../src/log/note.ts'
 import { parseVrfSecret, vrfPublicKey } from '../../src/log/vrf.ts'
 import { fromBase64, toBase64 } from '../support/bytes.ts'
@@ -20,6 +20,18 @@ t.test('generated keys are read by the parsers that the server uses, and belong 
   t.equal(toBase64(vrfSecret), keys.vrfPrivateKey)
   t.equal(toBase64(vrfPublicKey(vrfSecret)), keys.vrfPublicKey)
   t.equal(fromBase64(keys.secret).length, 32)
+  const index = parseSignerKey(keys.ktIndexPrivateKey)
+  t.equal(index.name, `${ORIGIN}/index`)
+  t.equal(formatVerifierKey(index), keys.ktIndexPublicKey)
+})
+
+t.test('the key of an index can be made alone, and its lines give it back', async t => {
+  const key = generateIndexKey(ORIGIN, randomBytes)
+  t.equal(formatVerifierKey(parseSignerKey(key.ktIndexPrivateKey)), key.ktIndexPublicKey)
+  t.same(
+    { ...parseEnv(formatIndexKey(key)) },
+    { KT_INDEX_PRIVATE_KEY: key.ktIndexPrivateKey, KT_INDEX_PUBLIC_KEY: key.ktIndexPublicKey },
+  )
 })
 
 t.test('the lines of an environment file give the same keys back', async t => {
@@ -40,6 +52,8 @@ t.test('the lines of an environment file give the same keys back', async t => {
         VRF_PRIVATE_KEY: keys.vrfPrivateKey,
         VRF_PUBLIC_KEY: keys.vrfPublicKey,
         CALLSIGN_SECRET: keys.secret,
+        KT_INDEX_PRIVATE_KEY: keys.ktIndexPrivateKey,
+        KT_INDEX_PUBLIC_KEY: keys.ktIndexPublicKey,
       },
       origin,
     )
@@ -53,7 +67,7 @@ t.test('each key comes from random bytes of its own, and from them alone', async
     return new Uint8Array(length).fill(first + lengths.length)
   }
   const once = generateKeys(ORIGIN, counted(0))
-  t.same(lengths, [32, 64, 32])
+  t.same(lengths, [32, 64, 32, 32])
   lengths.length = 0
   t.same(generateKeys(ORIGIN, counted(0)), once)
   lengths.length = 0
@@ -64,21 +78,29 @@ t.test('each key comes from random bytes of its own, and from them alone', async
 
 t.test('random keys differ', async t => {
   const made = Array.from({ length: 20 }, () => generateKeys(ORIGIN, randomBytes))
-  for (const name of ['ktPrivateKey', 'ktPublicKey', 'vrfPrivateKey', 'vrfPublicKey', 'secret'] as const) {
+  for (const name of [
+    'ktPrivateKey',
+    'ktPublicKey',
+    'vrfPrivateKey',
+    'vrfPublicKey',
+    'secret',
+    'ktIndexPrivateKey',
+    'ktIndexPublicKey',
+  ] as const) {
     t.equal(new Set(made.map(keys => keys[name])).size, 20, name)
   }
 })
 
-t.test('an origin that no checkpoint can carry is refused', async t => {
+t.test('an origin that no checkpoint can carry, or not that of its index, is refused', async t => {
   for (const origin of [
     '',
     'with space',
     'with+plus',
     'two\nlines',
     'tab\t',
-    'x'.repeat(256),
+    'x'.repeat(250),
     '\u2003',
-    'é'.repeat(128),
+    'é'.repeat(125),
   ]) {
     t.throws(
       () => generateKeys(origin, randomBytes),
@@ -86,5 +108,5 @@ t.test('an origin that no checkpoint can carry is refused', async t => {
       JSON.stringify(origin.slice(0, 12)),
     )
   }
-  t.equal(generateKeys('x'.repeat(255), randomBytes).origin.length, 255)
+  t.equal(generateKeys('x'.repeat(249), randomBytes).origin.length, 249)
 })

@@ -11,6 +11,7 @@ import {
   INDEX_STATE,
   INDEX_TILES,
   type IndexState,
+  indexRowsIn,
   MAP,
   SHOWN,
 } from '../../src/keyserver/index/index-tables.ts'
@@ -63,9 +64,7 @@ export class FilledIndex {
       return { key: indexKeyOfEntry(this.#log.entryVolatile(index)), index }
     })
     this.#entries = head.treeSize
-    const { root, rows } = this.#store.view(view =>
-      growTree(id => view.getVolatile(INDEX_ROWS, indexKey(id)), entries),
-    )
+    const { root, rows } = this.#store.view(view => growTree(indexRowsIn(view), entries))
     const leaf = formatIndexLeaf({ inputCheckpoint: head.checkpoint, root: said(root) })
     this.leaves.push(leaf)
     const { treeSize, rootHash, tiles, bundles } = this.#output.integrate([leaf])

@@ -77,6 +77,9 @@ function environmentOf({
 /** A production server's settings, with fresh keys as `keygen` prints them. */
 export function productionEnvironment(): Readonly<Record<string, string>> {
   const text = formatKeys(generateKeys('kt.example.org/log', randomBytes))
-  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(text) as Record<string, string>
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, KT_INDEX_PUBLIC_KEY, ...keys } = parseEnv(text) as Record<
+    string,
+    string
+  >
   return { ...keys, CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://call.example.org' }
 }

@@ -40,6 +40,8 @@ export interface MetaDeps {
     readonly origin: string
     readonly vkey: string
     readonly vrfPublicKey: string
+    /** Undefined without an index. */
+    readonly indexVkey: string | undefined
     readonly witnessPolicy: string | undefined
     readonly isFrozen: boolean
     readonly lookupsNeedToken: boolean
@@ -48,7 +50,7 @@ export interface MetaDeps {
 
 export function metaRoute(deps: MetaDeps): HttpRoute {
   const { nowMs, publicUrl, features, webPushKey, historyDays, loginMethods, minClientVersions, log } = deps
-  const { origin, vkey, vrfPublicKey, witnessPolicy, isFrozen, lookupsNeedToken } = log
+  const { origin, vkey, vrfPublicKey, indexVkey, witnessPolicy, isFrozen, lookupsNeedToken } = log
   return {
     method: 'GET',
     path: '/app/api/meta',
@@ -71,7 +73,14 @@ export function metaRoute(deps: MetaDeps): HttpRoute {
         loginMethods,
         ...(minClientVersions.length === 0 ? {} : { minClientVersion: minClientVersions.join() }),
         ws: '/ws',
-        log: { origin, vkey, vrfPublicKey, url: publicUrl(), ...(witnessPolicy && { witnessPolicy }) },
+        log: {
+          origin,
+          vkey,
+          vrfPublicKey,
+          url: publicUrl(),
+          ...(indexVkey && { index: { vkey: indexVkey } }),
+          ...(witnessPolicy && { witnessPolicy }),
+        },
       }),
     }),
   }

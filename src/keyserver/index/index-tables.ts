@@ -3,8 +3,11 @@
  * a shown leaf stands for, so every view has a map, a leaf and a checkpoint that belong together.
  */
 
+import type { ReadRow } from '../../log/patricia-rows.ts'
 import { KIND, NUMBER } from '../../store/engine/key-parts.ts'
+import { indexKey } from '../../store/engine/keys.ts'
 import { bytes, count, flag, object, type RowOf, text } from '../../store/engine/row-form.ts'
+import type { View } from '../../store/engine/store.ts'
 import { bytesTable, textKeyTable } from '../../store/engine/table.ts'
 
 /** The names of the tables. */
@@ -53,3 +56,11 @@ export const INDEX_STATE = textKeyTable(INDEX_TABLES.state, '`map`', INDEX_STATE
 export const MAP = 'map'
 export const HEAD = 'head'
 export const SHOWN = 'shown'
+
+/** The rows of the map. Plain arrays: `slice` of a Buffer is no copy, and its memory is used again by the next read. */
+export function indexRowsIn(view: View): ReadRow {
+  return id => {
+    const row = view.getVolatile(INDEX_ROWS, indexKey(id))
+    return row && new Uint8Array(row.buffer, row.byteOffset, row.length)
+  }
+}

@@ -31,9 +31,8 @@ export function developmentKeys(dataFolder: string): { readonly keys: LogKeys; r
   const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
   const areNew = !existsSync(path)
   if (areNew) writeDurably(path, formatKeys(generateKeys(DEVELOPMENT_ORIGIN, randomBytes)), dataFolder)
-  const { CALLSIGN_ORIGIN, KT_PRIVATE_KEY, VRF_PRIVATE_KEY, CALLSIGN_SECRET } = parseEnv(
-    readFileSync(path, 'utf8'),
-  )
+  const { CALLSIGN_ORIGIN, KT_PRIVATE_KEY, VRF_PRIVATE_KEY, CALLSIGN_SECRET, KT_INDEX_PRIVATE_KEY } =
+    parseEnv(readFileSync(path, 'utf8'))
   if (!CALLSIGN_ORIGIN || !KT_PRIVATE_KEY || !VRF_PRIVATE_KEY || !CALLSIGN_SECRET) {
     throw new Error(`${path} does not hold all keys; remove the data directory to start anew`)
   }
@@ -42,6 +41,8 @@ export function developmentKeys(dataFolder: string): { readonly keys: LogKeys; r
     ktPrivateKey: KT_PRIVATE_KEY,
     vrfPrivateKey: VRF_PRIVATE_KEY,
     secret: CALLSIGN_SECRET,
+    // A folder of an earlier version has none.
+    ...(KT_INDEX_PRIVATE_KEY && { ktIndexPrivateKey: KT_INDEX_PRIVATE_KEY }),
   }
   return { keys, areNew }
 }

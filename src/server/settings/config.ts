@@ -65,6 +65,8 @@ export interface Config {
     readonly publicKeys: PublicKeys
     /** Absent: checkpoints are shown as the log has signed them. */
     readonly witnesses?: WitnessConfig
+    /** The least time between two leaves of the index. */
+    readonly indexSeconds: number
     readonly vrfThreads: number
     readonly vrfCacheEntriesMax: number
   }
@@ -166,6 +168,12 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
       ...headFile(reader, dataFolder),
       ...keysAndWitnesses(reader, isDevelopment),
+      indexSeconds: reader.integer('CALLSIGN_INDEX_SECONDS', {
+        usual: 10,
+        min: 1,
+        max: 3_600,
+        unit: 'seconds',
+      }),
       vrfThreads: reader.integer('CALLSIGN_VRF_THREADS', {
         usual: Math.max(1, availableParallelism() - 1),
         usualText: 'one less than cores',
@@ -387,43 +395,5 @@ function isSafeAddress(address: string): boolean {
   return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
-export interface Warning {
-  readonly event: string
-  readonly advice: string
-}
-
-/** Warns of settings that are allowed and hardly meant. */
-export function warningsOf(config: Config): readonly Warning[] {
-  const { isDevelopment, log, application } = config
-  const openFiles = config.openFiles.map(advice => ({ event: 'secret-file-open', advice }))
-  if (isDevelopment) return openFiles
-  const { mail, sms, apple, providers, testIdentifiers } = application
-  const ways = [mail, sms, apple, ...providers, ...testIdentifiers]
-  return [
-    ...openFiles,
-    ...(log.headFile === undefined && config.node === undefined ? [HEAD_FILE_UNSET] : []),
-    ...(config.node !== undefined && config.stompTcpPort !== undefined ? [NO_STOMP_TCP] : []),
-    ...(ways.every(way => way === undefined) ? [NOBODY_SIGNS_IN] : []),
-    ...(application.stepUpS === 0 ? [STEP_UP_OFF] : []),
-  ]
-}
-
 /** A container that gets a share of a large machine sees all of its cores, and each front takes memory. */
 const USUAL_FRONTS_MAX = 8
-const HEAD_FILE_UNSET = {
-  event: 'log-head-file-unset',
-  advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back',
-}
-const NO_STOMP_TCP = {
-  event: 'stomp-tcp-not-served',
-  advice: 'CALLSIGN_STOMP_TCP_PORT is for a server without CALLSIGN_DATABASE_URL',
-}
-const STEP_UP_OFF = {
-  event: 'step-up-off',
-  advice: 'with CALLSIGN_AUTH_STEP_UP_SECONDS=0 a stolen session is enough to take an account or to end it',
-}
-const NOBODY_SIGNS_IN = {
-  event: 'nobody-can-sign-in',
-  advice:
-    'set CALLSIGN_SMTP_URL, CALLSIGN_SMS_URL, CALLSIGN_OIDC_PROVIDERS or CALLSIGN_APPLE_CLIENT_IDS, unless your backend signs its users in by the server API',
-}

@@ -1,7 +1,9 @@
 /** The settings that are the log's keys: all of them or, in development, none. */
 
 import { SignalError } from '../../errors.ts'
-import { parseSignerKey } from '../../log/note.ts'
+import { assertOrigin } from '../../log/checkpoint.ts'
+import { indexOriginOf } from '../../log/index-leaf.ts'
+import { parseSignerKey, type SignerKey } from '../../log/note.ts'
 import { parseVrfSecret } from '../../log/vrf.ts'
 import type { EnvironmentReader } from './environment.ts'
 
@@ -11,6 +13,10 @@ export interface LogKeys {
   readonly ktPrivateKey: string
   /** Signs each checkpoint, too, while the log changes its key. */
   readonly secondKtPrivateKey?: string
+  /** Signs the output log of the log's index; absent: there is no index. */
+  readonly ktIndexPrivateKey?: string
+  /** Signs that, too, while the index changes its key. */
+  readonly secondKtIndexPrivateKey?: string
   /** Base64 of the 32-byte scalar. */
   readonly vrfPrivateKey: string
   /** Base64, at least 32 bytes. */
@@ -21,6 +27,7 @@ export interface LogKeys {
 export interface PublicKeys {
   readonly ktPublicKey?: string
   readonly vrfPublicKey?: string
+  readonly ktIndexPublicKey?: string
 }
 
 /** The keys of the log: all or, in development, none. What production lacks is named. */
@@ -34,13 +41,10 @@ export function readKeySettings(
     vrfPrivateKey: reader.secret('VRF_PRIVATE_KEY', 'key from keygen'),
     secret: reader.secret('CALLSIGN_SECRET', 'base64 of 32 bytes or more'),
   }
-  const second = reader.secret('KT_SECOND_PRIVATE_KEY', 'key from keygen, for a change of key')
-  const ktPublicKey = reader.text('KT_PUBLIC_KEY', FOR_CLIENTS)
-  const vrfPublicKey = reader.text('VRF_PUBLIC_KEY', FOR_CLIENTS)
-  const publicKeys = {
-    ...(ktPublicKey === undefined ? {} : { ktPublicKey }),
-    ...(vrfPublicKey === undefined ? {} : { vrfPublicKey }),
-  }
+  const second = reader.secret('KT_SECOND_PRIVATE_KEY', FOR_CHANGE)
+  const index = reader.secret('KT_INDEX_PRIVATE_KEY', 'key from keygen')
+  const secondIndex = reader.secret('KT_INDEX_SECOND_PRIVATE_KEY', FOR_CHANGE)
+  const publicKeys = readPublicKeys(reader)
   const names = {
     origin: 'CALLSIGN_ORIGIN',
     ktPrivateKey: 'KT_PRIVATE_KEY',
@@ -57,7 +61,14 @@ export function readKeySettings(
     if (Buffer.from(secret, 'base64').length < SECRET_BYTES_MIN) {
       reader.problems.push(`CALLSIGN_SECRET is base64 of at least ${SECRET_BYTES_MIN} bytes`)
     }
-    const logKeys = { origin, ktPrivateKey, vrfPrivateKey, ...(second && { secondKtPrivateKey: second }) }
+    const logKeys = {
+      origin,
+      ktPrivateKey,
+      vrfPrivateKey,
+      ...(second && { secondKtPrivateKey: second }),
+      ...(index && { ktIndexPrivateKey: index }),
+      ...(secondIndex && { secondKtIndexPrivateKey: secondIndex }),
+    }
     reader.problems.push(...faultsOf(logKeys))
     return { publicKeys, keys: { ...logKeys, secret } }
   }
@@ -69,6 +80,17 @@ export function readKeySettings(
     )
   }
   return { publicKeys }
+}
+
+function readPublicKeys(reader: EnvironmentReader): PublicKeys {
+  const ktPublicKey = reader.text('KT_PUBLIC_KEY', FOR_CLIENTS)
+  const vrfPublicKey = reader.text('VRF_PUBLIC_KEY', FOR_CLIENTS)
+  const ktIndexPublicKey = reader.text('KT_INDEX_PUBLIC_KEY', FOR_CLIENTS)
+  return {
+    ...(ktPublicKey === undefined ? {} : { ktPublicKey }),
+    ...(vrfPublicKey === undefined ? {} : { vrfPublicKey }),
+    ...(ktIndexPublicKey === undefined ? {} : { ktIndexPublicKey }),
+  }
 }
 
 /** The faults of keys that are all there, a sentence each. */
@@ -83,22 +105,58 @@ function faultsOf(keys: Omit<LogKeys, 'secret'>): readonly string[] {
       return undefined
     }
   }
-  const signer = attempt('KT_PRIVATE_KEY', () => parseSignerKey(ktPrivateKey))
+  const signerOf = (name: string, text: string | undefined) =>
+    text === undefined ? undefined : attempt(name, () => parseSignerKey(text))
+  const signer = signerOf('KT_PRIVATE_KEY', ktPrivateKey)
   attempt('VRF_PRIVATE_KEY', () => parseVrfSecret(vrfPrivateKey))
   if (signer !== undefined && signer.name !== origin) {
     faults.push(
       `KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${origin}: both come from one keygen`,
     )
   }
-  if (secondKtPrivateKey !== undefined) {
-    const second = attempt('KT_SECOND_PRIVATE_KEY', () => parseSignerKey(secondKtPrivateKey))
-    if (second !== undefined && second.name !== origin)
-      faults.push(`KT_SECOND_PRIVATE_KEY is of ${second.name}, CALLSIGN_ORIGIN is ${origin}`)
-    if (second !== undefined && second.keyId === signer?.keyId)
-      faults.push('KT_SECOND_PRIVATE_KEY is the same key as KT_PRIVATE_KEY: leave it out')
+  const second = signerOf('KT_SECOND_PRIVATE_KEY', secondKtPrivateKey)
+  if (second !== undefined && second.name !== origin)
+    faults.push(`KT_SECOND_PRIVATE_KEY is of ${second.name}, CALLSIGN_ORIGIN is ${origin}`)
+  if (second !== undefined && second.keyId === signer?.keyId)
+    faults.push('KT_SECOND_PRIVATE_KEY is the same key as KT_PRIVATE_KEY: leave it out')
+  const index = signerOf('KT_INDEX_PRIVATE_KEY', keys.ktIndexPrivateKey)
+  const secondIndex = signerOf('KT_INDEX_SECOND_PRIVATE_KEY', keys.secondKtIndexPrivateKey)
+  if (index !== undefined || secondIndex !== undefined) {
+    attempt('CALLSIGN_ORIGIN leaves no room for the name of the index', () =>
+      assertOrigin(indexOriginOf(origin)),
+    )
   }
+  faults.push(...indexFaults(origin, { signer, second, index, secondIndex }))
   return faults
 }
 
+type Signers = Readonly<Record<'signer' | 'second' | 'index' | 'secondIndex', SignerKey | undefined>>
+
+function indexFaults(origin: string, { signer, second, index, secondIndex }: Signers): readonly string[] {
+  const faults: string[] = []
+  const named = { KT_INDEX_PRIVATE_KEY: index, KT_INDEX_SECOND_PRIVATE_KEY: secondIndex }
+  for (const [name, key] of Object.entries(named)) {
+    if (key === undefined) continue
+    if (key.name !== indexOriginOf(origin)) {
+      faults.push(
+        `${name} is of ${key.name}, not of ${indexOriginOf(origin)}: \`node dist/scripts/keygen.js --index --origin ${origin}\` makes one`,
+      )
+    }
+    if ([signer, second].some(other => other !== undefined && isSamePair(other, key)))
+      faults.push(`${name} is a key of the log under another name: the index needs a key of its own`)
+  }
+  if (secondIndex !== undefined && index === undefined)
+    faults.push('KT_INDEX_SECOND_PRIVATE_KEY goes with KT_INDEX_PRIVATE_KEY, which is missing')
+  if (secondIndex !== undefined && index !== undefined && isSamePair(secondIndex, index))
+    faults.push('KT_INDEX_SECOND_PRIVATE_KEY is the same key as KT_INDEX_PRIVATE_KEY: leave it out')
+  return faults
+}
+
+/** Whatever their names are. */
+function isSamePair(one: SignerKey, other: SignerKey): boolean {
+  return Buffer.compare(one.publicKey, other.publicKey) === 0
+}
+
 const SECRET_BYTES_MIN = 32
+const FOR_CHANGE = 'key from keygen, for a change of key'
 const FOR_CLIENTS = 'key from keygen; the server ignores it'

@@ -1,6 +1,7 @@
 /** Reads the policy of witnesses: whose cosignatures a checkpoint needs before anyone sees it. */
 
 import { SignalError } from '../../errors.ts'
+import { indexOriginOf } from '../../log/index-leaf.ts'
 import { formatVerifierKey, parseSignerKey, type VerifierKey } from '../../log/note.ts'
 import { type Policy, parsePolicy, type QuorumMember, type Witness } from '../../log/policy.ts'
 import type { EnvironmentReader } from './environment.ts'
@@ -11,6 +12,8 @@ export interface WitnessConfig {
   readonly policyText: string
   readonly logs: Policy['logs']
   readonly quorum: QuorumMember
+  /** Whose cosignatures a checkpoint of the index needs, where the policy names them: they rebuild it. */
+  readonly rebuilders: Policy['rebuilders']
   readonly witnesses: readonly AskedWitness[]
 }
 
@@ -25,7 +28,7 @@ export function readWitnessSettings(
   if (policyText === undefined) return undefined
   try {
     const config = readPolicy(policyText)
-    const fault = keys && policyFault(config, parseSignerKey(keys.ktPrivateKey))
+    const fault = keys && policyFault(config, signersOf(keys))
     if (fault === undefined) return config
     reader.problems.push(fault)
   } catch (error) {
@@ -36,15 +39,37 @@ export function readWitnessSettings(
   return undefined
 }
 
-/** Why this policy is not one of the log with that key; undefined where it is. */
-export function policyFault({ logs }: WitnessConfig, verifier: VerifierKey): string | undefined {
-  const vkey = formatVerifierKey(verifier)
-  if (logs.some(({ key }) => formatVerifierKey(key) === vkey)) return undefined
-  return `${POLICY} has no line \`log ${vkey}\`, which is this server's log`
+function signersOf({ ktPrivateKey, ktIndexPrivateKey: index }: LogKeys): PolicyKeys {
+  return { signer: parseSignerKey(ktPrivateKey), ...(index && { indexSigner: parseSignerKey(index) }) }
+}
+
+/** The keys that a policy has to name. */
+interface PolicyKeys {
+  readonly signer: VerifierKey
+  /** Absent where the log has no index. */
+  readonly indexSigner?: VerifierKey
+}
+
+/** Why this policy is not one of the log with these keys; undefined where it is. */
+export function policyFault(
+  { logs }: WitnessConfig,
+  { signer, indexSigner }: PolicyKeys,
+): string | undefined {
+  const keys = logs.map(({ key }) => key)
+  const lineOf = (key: VerifierKey) => `\`log ${formatVerifierKey(key)}\``
+  const isNamed = (key: VerifierKey) => keys.some(each => formatVerifierKey(each) === formatVerifierKey(key))
+  if (!isNamed(signer)) return `${POLICY} has no line ${lineOf(signer)}, which is this server's log`
+  if (indexSigner !== undefined) {
+    if (isNamed(indexSigner)) return undefined
+    return `${POLICY} has no line ${lineOf(indexSigner)}, which is the index of this server's log: add it below that of the log, and ask the witnesses to add it`
+  }
+  const other = keys.find(({ name }) => name === indexOriginOf(signer.name))
+  if (other === undefined) return undefined
+  return `${POLICY} names an index with ${lineOf(other)}, and this server has none, so apps with this policy would refuse its answers: set KT_INDEX_PRIVATE_KEY, or take the line out`
 }
 
 function readPolicy(policyText: string): WitnessConfig {
-  const { logs, quorum, witnesses } = parsePolicy(policyText)
+  const { logs, quorum, rebuilders, witnesses } = parsePolicy(policyText)
   if (quorum === undefined)
     throw new SignalError('MALFORMED', 'it asks for no quorum: without witnesses, leave the setting out')
   const asked = witnesses.map(witness => {
@@ -53,7 +78,7 @@ function readPolicy(policyText: string): WitnessConfig {
       return { ...witness, url: url.replace(/\/+$/, '') }
     throw new SignalError('MALFORMED', `witness ${name} has no http or https address to ask it at`)
   })
-  return { policyText, logs, quorum, witnesses: asked }
+  return { policyText, logs, quorum, rebuilders, witnesses: asked }
 }
 
 const POLICY = 'CALLSIGN_WITNESS_POLICY'

@@ -7,7 +7,8 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { USUAL_RATES } from '../../../src/domain/rates.ts'
-import { generateKeys } from '../../../src/log/keys.ts'
+import { generateIndexKey, generateKeys } from '../../../src/log/keys.ts'
+import { formatSignerKey, parseSignerKey, signerKeyFromSeed } from '../../../src/log/note.ts'
 import { type Config, ConfigError, isLoopback, readConfig } from '../../../src/server/settings/config.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 
@@ -284,8 +285,48 @@ t.test('a variable that no setting has is refused by its name', async t => {
 })
 
 t.test('public keys may stand beside the private ones', async t => {
-  const { log } = production({ KT_PUBLIC_KEY: 'x', VRF_PUBLIC_KEY: 'y' })
-  t.same(log.publicKeys, { ktPublicKey: 'x', vrfPublicKey: 'y' })
+  const { log } = production({ KT_PUBLIC_KEY: 'x', VRF_PUBLIC_KEY: 'y', KT_INDEX_PUBLIC_KEY: 'z' })
+  t.same(log.publicKeys, { ktPublicKey: 'x', vrfPublicKey: 'y', ktIndexPublicKey: 'z' })
+})
+
+t.test('the index has keys of its own, of its own name', async t => {
+  const [KT_INDEX_PRIVATE_KEY, KT_INDEX_SECOND_PRIVATE_KEY] = [0, 1].map(
+    () => generateIndexKey(origin, randomBytes).ktIndexPrivateKey,
+  ) as [string, string]
+  const problemsWith = (environment: Environment) => problemsOf(() => production(environment))
+  t.equal(production().log.keys?.ktIndexPrivateKey, undefined)
+  t.match(production({ KT_INDEX_PRIVATE_KEY, KT_INDEX_SECOND_PRIVATE_KEY }).log, {
+    keys: { ktIndexPrivateKey: KT_INDEX_PRIVATE_KEY, secondKtIndexPrivateKey: KT_INDEX_SECOND_PRIVATE_KEY },
+    indexSeconds: 10,
+  })
+  t.same(problemsWith({ KT_INDEX_PRIVATE_KEY: ktPrivateKey }), [
+    `KT_INDEX_PRIVATE_KEY is of ${origin}, not of ${origin}/index: \`node dist/scripts/keygen.js --index --origin ${origin}\` makes one`,
+    'KT_INDEX_PRIVATE_KEY is a key of the log under another name: the index needs a key of its own',
+  ])
+  const { seed } = parseSignerKey(ktPrivateKey)
+  t.same(
+    problemsWith({ KT_INDEX_PRIVATE_KEY: formatSignerKey(signerKeyFromSeed(`${origin}/index`, seed)) }),
+    ['KT_INDEX_PRIVATE_KEY is a key of the log under another name: the index needs a key of its own'],
+  )
+  t.same(problemsWith({ KT_INDEX_SECOND_PRIVATE_KEY }), [
+    'KT_INDEX_SECOND_PRIVATE_KEY goes with KT_INDEX_PRIVATE_KEY, which is missing',
+  ])
+  t.same(problemsWith({ KT_INDEX_PRIVATE_KEY, KT_INDEX_SECOND_PRIVATE_KEY: KT_INDEX_PRIVATE_KEY }), [
+    'KT_INDEX_SECOND_PRIVATE_KEY is the same key as KT_INDEX_PRIVATE_KEY: leave it out',
+  ])
+  t.match(problemsWith({ KT_INDEX_PRIVATE_KEY: 'x' }), [/^KT_INDEX_PRIVATE_KEY: /])
+  const long = 'x'.repeat(250)
+  const named = (name: string) => formatSignerKey(signerKeyFromSeed(name, randomBytes(32)))
+  t.same(
+    problemsWith({
+      CALLSIGN_ORIGIN: long,
+      KT_PRIVATE_KEY: named(long),
+      KT_INDEX_PRIVATE_KEY: named(`${long}/index`),
+    }),
+    [
+      'CALLSIGN_ORIGIN leaves no room for the name of the index: checkpoint origin has 256 bytes, not 1 to 255',
+    ],
+  )
 })
 
 t.test('development takes all keys or none', async t => {

@@ -12,7 +12,7 @@ import { generateVapidKey } from '../../../src/delivery/vapid-key.ts'
 import { generateUserTokenKey } from '../../../src/domain/accounts/user-token.ts'
 import { RATE_NAMES } from '../../../src/domain/rates.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../../src/log/cosignature.ts'
-import { generateKeys } from '../../../src/log/keys.ts'
+import { generateIndexKey, generateKeys } from '../../../src/log/keys.ts'
 import { type Config, ConfigError, listSettings, readConfig } from '../../../src/server/settings/config.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 import { WEBHOOK_SECRET } from '../../support/webhooks.ts'
@@ -63,7 +63,7 @@ const p8 = pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
 const rsa = readFileSync(tlsFile('rsa.key'), 'utf8')
 
 const witness = formatWitnessKey(witnessKeyFromSeed('witness.example', randomBytes(32)))
-const policy = `log ${log.ktPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
+const policy = `log ${log.ktPublicKey}\nlog ${log.ktIndexPublicKey}\nwitness one ${witness} https://witness.example\nquorum one\n`
 writeFileSync(join(folder, 'policy'), policy)
 
 function pemOf(key: ReturnType<typeof generateKeyPairSync>['privateKey']): string {
@@ -92,11 +92,14 @@ const EXAMPLES: Environment = {
   CALLSIGN_ORIGIN: log.origin,
   KT_PRIVATE_KEY: log.ktPrivateKey,
   KT_SECOND_PRIVATE_KEY: generateKeys(log.origin, length => randomBytes(length)).ktPrivateKey,
+  KT_INDEX_PRIVATE_KEY: log.ktIndexPrivateKey,
+  KT_INDEX_SECOND_PRIVATE_KEY: generateIndexKey(log.origin, randomBytes).ktIndexPrivateKey,
   VRF_PRIVATE_KEY: log.vrfPrivateKey,
   CALLSIGN_SECRET: log.secret,
   CALLSIGN_WITNESS_POLICY: join(folder, 'policy'),
   KT_PUBLIC_KEY: 'x',
   VRF_PUBLIC_KEY: 'y',
+  KT_INDEX_PUBLIC_KEY: 'z',
   CALLSIGN_SMS_RETRIEVER_HASH: 'FA+9qCX9VSu',
   CALLSIGN_TEST_IDENTIFIERS: '{"+15550100":"424242"}',
   CALLSIGN_APP_NAME: 'Example',

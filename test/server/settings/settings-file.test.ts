@@ -5,8 +5,9 @@ import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { generateKeys } from '../../../src/log/keys.ts'
-import { ConfigError, readConfig, warningsOf } from '../../../src/server/settings/config.ts'
+import { ConfigError, readConfig } from '../../../src/server/settings/config.ts'
 import { guessOf } from '../../../src/server/settings/spelling.ts'
+import { notesOf, warningsOf } from '../../../src/server/settings/warnings.ts'
 import { tlsPath } from '../../support/tls.ts'
 
 const keys = generateKeys('kt.example.org/log', randomBytes)
@@ -133,6 +134,14 @@ t.test(
     t.same(events(off), ['step-up-off'])
   },
 )
+
+t.test('production without an index is told so, and no other', async t => {
+  const events = (environment: object, dev = false) =>
+    notesOf(readConfig({ ...PRODUCTION, ...environment }, { dev })).map(({ event }) => event)
+  t.same(events({}), ['index-unset'])
+  t.same(events({ KT_INDEX_PRIVATE_KEY: keys.ktIndexPrivateKey }), [])
+  t.same(events({}, true), [])
+})
 
 t.test('a file of secrets that other users may read is named, and no other file', async t => {
   const folder = t.testdir({ key: PRODUCTION.KT_PRIVATE_KEY, config: '' })
