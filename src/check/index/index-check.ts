@@ -65,9 +65,15 @@ export class IndexCheck {
   async #check({ onProgress, entriesPerRange }: MapCheckOptions): Promise<void> {
     const state = this.#readState()
     if (state === undefined) return
+    const isBuilt = state.leaves > 0
+    if (!isBuilt) this.#judgeBuilding(state)
+    this.#reason = 'not checked: there is no leaf yet'
+    // An index that is begun anew still has rows of the earlier one, and no checkpoint.
+    if (!isBuilt && isEmpty(this.#raw.recordKeys(INDEX_TABLES.head))) return
     const head = readHead(this.#raw, INDEX_HEAD, parsedKey(state.vkey))
-    if (isBeingBuilt(state, head)) return this.#judgeBuilding(state)
     const leaf = await this.#checkOutput(head, done => onProgress(OUTPUT_SHARE * done))
+    this.#reason = 'not compared: the map is being built'
+    if (!isBuilt) return
     this.#reason = 'not compared: the last leaf that is shown is damaged'
     if (leaf === undefined) return
     this.#judgeState(state, { entries: leaf.entries, leaves: leaf.index + 1 })
@@ -113,8 +119,7 @@ export class IndexCheck {
   #judgeBuilding(state: IndexState): void {
     const { entries } = state
     const { treeSize } = this.#log
-    this.#reason = 'not checked: the index is being built'
-    this.#looked.set('index', `the index is being built: ${entries} of ${treeSize} entries`)
+    this.#looked.set('index', `the map is being built: ${entries} of ${treeSize} entries`)
     if (Number.isSafeInteger(entries) && entries <= treeSize) return
     this.#reportState(`the map is said to have ${entries} entries, and the log has ${treeSize}`, true)
     this.#findings.correct({ kind: 'index-state', state: { ...state, entries: 0 } })
@@ -163,7 +168,9 @@ export class IndexCheck {
   #judgeShown({ shown }: StoredHead, treeSize: number, root: Hash): void {
     const fault = (key: string, detail: string) =>
       this.#findings.report({ ...INDEX_HEAD, key, detail, isDerived: false })
-    if (this.#raw.recordBytes(INDEX_TABLES.head, SHOWN) === undefined) fault(SHOWN, 'record is missing')
+    const isShown = this.#raw.recordBytes(INDEX_TABLES.head, SHOWN) !== undefined
+    // The first leaf may wait for witnesses.
+    if (!isShown && treeSize > 1) fault(SHOWN, 'record is missing')
     if (shown === undefined || shown.treeSize > treeSize) return
     // Leaves that are damaged have another root in any case.
     if (!this.#findings.has('index-leaves') && !equalHashes(shown.rootHash, root))
@@ -226,13 +233,12 @@ export function hasIndex(raw: RawLog): boolean {
     ...[head, state].map(name => raw.recordKeys(name)),
     ...Object.values(rows).map(name => raw.keys(name)),
   ]
-  return keys.some(keys => keys[Symbol.iterator]().next().done !== true)
+  return !keys.every(isEmpty)
 }
 
-/** Tables of an index that is begun anew under another key may have rows of the earlier one. */
-function isBeingBuilt({ leaves }: IndexState, { shown, verified }: StoredHead): boolean {
-  // The first leaf may wait for witnesses.
-  return leaves === 0 && (shown?.treeSize ?? 0) === 0 && (verified?.treeSize ?? 0) <= 1
+function isEmpty(keys: Iterable<unknown>): boolean {
+  for (const _ of keys) return false
+  return true
 }
 
 function isState(record: unknown): record is IndexState {
