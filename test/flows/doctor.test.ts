@@ -673,7 +673,7 @@ t.test(
     t.match(one.line('index witnesses'), {
       ok: false,
       detail:
-        /^no quorum: 0 of 3 .*knows\.example does not know this log \(403\): ask its operator to add kt\.example\.org\/log\/index\+/,
+        /^no quorum: 0 of 3 .*knows\.example does not know this log \(404\): ask its operator to add kt\.example\.org\/log\/index\+/,
     })
     t.match((await withQuorum(2)).line('witnesses'), {
       ok: false,
