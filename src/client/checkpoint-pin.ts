@@ -12,7 +12,7 @@
  * Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
  */
 import { messageOf, SignalError } from '../errors.ts'
-import type { LogKeys } from './log-keys.ts'
+import type { CheckpointKeys } from './log-keys.ts'
 import {
   compareCheckpoints,
   type SignedCheckpoint,
@@ -55,7 +55,7 @@ export class MemoryStore implements CheckpointStore {
 
 /** One log's pin. Checkpoints are taken one after the other, however many arrive at once. */
 export class CheckpointPin {
-  readonly #keys: LogKeys
+  readonly #keys: CheckpointKeys
   readonly #store: CheckpointStore
   readonly #sources: readonly FetchTile[]
   /** The one that was last found good: its signature takes longer than the rest of a lookup. */
@@ -65,7 +65,7 @@ export class CheckpointPin {
   #lastTurn: Promise<unknown> = Promise.resolve()
 
   /** Asks the sources in turn until the tiles of one decide. */
-  constructor(keys: LogKeys, store: CheckpointStore, sources: readonly FetchTile[]) {
+  constructor(keys: CheckpointKeys, store: CheckpointStore, sources: readonly FetchTile[]) {
     this.#keys = keys
     this.#store = store
     this.#sources = sources

@@ -23,24 +23,27 @@ export interface PublishedPolicy {
   readonly vrfPublicKey: string
 }
 
-/** `verifier.name` is the origin of the log. */
-export interface LogKeys {
+/** What the checkpoints of one log are verified by. */
+export interface CheckpointKeys {
+  /** The first one; its name is the origin of the log. */
   readonly verifier: VerifierKey
-  /** One of them signs a checkpoint; `verifier` is the first. */
+  /** One of them signs a checkpoint. */
   readonly verifiers: readonly VerifierKey[]
-  readonly vrfPublicKey: Uint8Array
   /** Whose cosignatures a checkpoint needs, if any. */
   readonly quorum?: Policy['quorum']
+}
+
+export interface LogKeys extends CheckpointKeys {
+  readonly vrfPublicKey: Uint8Array
   readonly index?: IndexKeys
 }
 
 /** The output log of the log's index. */
-export interface IndexKeys {
-  readonly verifiers: readonly VerifierKey[]
-  /** Whose cosignatures its checkpoint needs, if any. */
-  readonly quorum: Policy['quorum']
-  /** Whether those are of cosigners that rebuild the index. */
+export interface IndexKeys extends CheckpointKeys {
+  /** Whether its quorum is of cosigners that rebuild the index. */
   readonly isRebuilt: boolean
+  /** Whether answers have to prove that they are complete, unless the app says otherwise. */
+  readonly isDemanded: boolean
 }
 
 /**
@@ -65,21 +68,27 @@ export function parseLogKeys(published: PublishedKeys | PublishedPolicy): LogKey
   if (origins !== 1) throw new SignalError('MALFORMED', `policy has ${origins} logs, not one`)
   const indexVerifiers = keys.filter(isOfIndex)
   const index =
-    indexVerifiers.length === 0 ? undefined : indexKeys(verifiers[0]!, indexVerifiers, quorum, rebuilders)
+    indexVerifiers.length === 0 ? undefined : indexKeys(verifiers[0]!, indexVerifiers, { quorum, rebuilders })
   return { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum, ...(index && { index }) }
 }
 
 function indexKeys(
   log: VerifierKey,
   verifiers: readonly VerifierKey[],
-  quorum?: Policy['quorum'],
-  rebuilders?: Policy['rebuilders'],
+  policy?: Pick<Policy, 'quorum' | 'rebuilders'>,
 ): IndexKeys {
-  const [{ name }] = verifiers as [VerifierKey]
+  const [verifier] = verifiers as [VerifierKey]
+  const { name } = verifier
   if (name !== indexOriginOf(log.name))
     throw new SignalError(
       'KEY_INVALID',
       `the key of the index is of ${name}, not of ${indexOriginOf(log.name)}`,
     )
-  return { verifiers, quorum: rebuilders ?? quorum, isRebuilt: rebuilders !== undefined }
+  return {
+    verifier,
+    verifiers,
+    quorum: policy?.rebuilders ?? policy?.quorum,
+    isRebuilt: policy?.rebuilders !== undefined,
+    isDemanded: policy !== undefined,
+  }
 }

@@ -19,6 +19,8 @@ import { SignalError } from '../errors.ts'
  * - `consistency`: one of two signed trees does not begin with the other: history was rewritten
  * - `history`: a key history leaves something out or is not one
  * - `deviceList`: a user's device list, or a device named beside it, does not hold
+ * - `completeness`: the log's index does not prove that the answer is the newest entry of its hash, or that there is none
+ * - `otherKey`: another key was logged under the hash of a device: someone can have put it there to listen in
  */
 export type Check =
   | 'proof'
@@ -37,6 +39,8 @@ export type Check =
   | 'consistency'
   | 'history'
   | 'deviceList'
+  | 'completeness'
+  | 'otherKey'
 
 /** Something the log said does not hold: use nothing of that answer. */
 export interface Refusal {

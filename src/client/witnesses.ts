@@ -5,7 +5,7 @@
 import { cosignedAtSeconds } from '../log/cosignature.ts'
 import { readNote } from '../log/note.ts'
 import { quorumSeconds, type Witness } from '../log/policy.ts'
-import type { LogKeys } from './log-keys.ts'
+import type { CheckpointKeys } from './log-keys.ts'
 import { openSignedCheckpoint } from './signed-checkpoint.ts'
 import { CheckFailed, type Refusal, settle } from './verdict.ts'
 
@@ -26,7 +26,7 @@ export interface Freshness {
  * `verifyCheckpoint` refuses it.
  */
 export function verifyWitnesses(
-  keys: LogKeys,
+  keys: CheckpointKeys,
   note: string,
   { nowMs, maxAgeMs }: Freshness,
 ): Witnessed | Refusal {
@@ -44,9 +44,12 @@ export function verifyWitnesses(
 }
 
 /** The last note that was looked at: see `openSignedCheckpoint`. */
-const lastWitnessed = new WeakMap<LogKeys, { readonly note: string; readonly atMs: number | undefined }>()
+const lastWitnessed = new WeakMap<
+  CheckpointKeys,
+  { readonly note: string; readonly atMs: number | undefined }
+>()
 
-function witnessedAtMs(keys: LogKeys, note: string): number | undefined {
+function witnessedAtMs(keys: CheckpointKeys, note: string): number | undefined {
   const last = lastWitnessed.get(keys)
   if (last?.note === note) return last.atMs
   openSignedCheckpoint(keys, note)

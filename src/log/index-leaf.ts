@@ -6,6 +6,7 @@ import { decodeBase64, encodeBase64, sha256 } from '#primitives'
 import { SignalError } from '../errors.ts'
 import { VRF_HASH_CHARS } from './entry.ts'
 import { HASH_BYTES, type Hash } from './hash.ts'
+import { decodeUtf8 } from './utf8.ts'
 
 export interface IndexLeaf {
   /** A signed note of the log. */
@@ -47,18 +48,7 @@ export function parseIndexLeaf(bytes: Uint8Array): IndexLeaf {
   const root = Uint8Array.from(numbers.split(','), Number)
   if (root.length !== HASH_BYTES || root.join() !== numbers)
     throw malformed('has a root that is not 32 octets')
-  return { inputCheckpoint: utf8(decodeBase64(input)), root }
-}
-
-/** Signed notes are UTF-8; React Native's engine has no decoder. */
-function utf8(bytes: Uint8Array): string {
-  let escaped = ''
-  for (const octet of bytes) escaped += `%${octet.toString(16).padStart(2, '0')}`
-  try {
-    return decodeURIComponent(escaped)
-  } catch (cause) {
-    throw new SignalError('MALFORMED', 'leaf of the index has a checkpoint that is not text', { cause })
-  }
+  return { inputCheckpoint: decodeUtf8(decodeBase64(input)), root }
 }
 
 function malformed(reason: string): SignalError {
