@@ -7,7 +7,7 @@ import type { Config } from '../../src/server/settings/config.ts'
 import { type Finding, fails, off, ok, reasonOf } from './finding.ts'
 import { ask } from './http.ts'
 
-/** What the doctor reads in the store about the index. */
+/** The index as the doctor finds it in the store. */
 export interface StoredIndex {
   readonly state: IndexState
   /** The note of the shown checkpoint; undefined before the first leaf. */
