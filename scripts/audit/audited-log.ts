@@ -22,7 +22,7 @@ import {
   proven,
   unchecked,
 } from './finding.ts'
-import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
+import { compareHistories, isSameTree, openHead, openServedHead, type SignedHead } from './history.ts'
 import type { HttpLimits } from './http-source.ts'
 import type { LogReader, TileReader } from './log-reader.ts'
 import { FILES_AT_ONCE, LogSources } from './log-sources.ts'
@@ -148,7 +148,7 @@ export class AuditedLog {
   async readCheckpoint(): Promise<SignedHead> {
     const { verifiers, verifier } = this.#log.keys
     const { own } = this.#sources
-    const head = await openServedHead(own.url, await own.checkpoint(), verifiers)
+    const head = openServedHead(own.url, await own.checkpoint(), verifiers)
     this.#checks.pass('checkpoint', `size ${head.treeSize} is signed by ${verifier.name}`, {
       treeSize: String(head.treeSize),
       rootHash: encodeBase64(head.rootHash),
@@ -310,7 +310,7 @@ export class AuditedLog {
     const note = await (this.#log.isOptional ? log.note() : log.checkpoint())
     // Not everybody who shows a log shows what stands beside it.
     if (note === undefined) return
-    const other = await openServedHead(log.url, note, this.#log.keys.verifiers)
+    const other = openServedHead(log.url, note, this.#log.keys.verifiers)
     shown.push(other)
     await this.assertSameHistory({ check: 'gossip', url: log.url }, known, other)
     const facts = { url: log.url, treeSize: String(other.treeSize) }
@@ -432,19 +432,6 @@ function useTaker(use: () => void): void {
 /** Tiles that are missing or wrong belong to the comparison that they keep from ending. */
 function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
   return failure.isPending ? failure.as(check) : failure
-}
-
-async function openServedHead(
-  url: string,
-  note: Uint8Array,
-  verifiers: readonly VerifierKey[],
-): Promise<SignedHead> {
-  try {
-    return openHead(note, verifiers)
-  } catch (error) {
-    if (!(error instanceof SignalError)) throw error
-    throw pending('checkpoint', `${url}/checkpoint: ${error.message}`)
-  }
 }
 
 type Place = 'newest' | 'stale' | 'pending' | 'fork'

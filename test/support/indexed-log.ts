@@ -77,6 +77,11 @@ export class IndexedLog {
     return this
   }
 
+  /** The checkpoint of the output log. */
+  indexCheckpoint(size = this.leaves.length): string {
+    return signCheckpoint(integrate(this.leaves.slice(0, size)), this.indexSigner)
+  }
+
   /** Everything that both serve. */
   get files(): LogFiles {
     const files = logFilesOf(this.entries, this.signer)
