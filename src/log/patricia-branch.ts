@@ -49,6 +49,10 @@ export class Branch {
     return this.#changed !== 0
   }
 
+  has(child: number): boolean {
+    return this.#has(CHILDREN + child)
+  }
+
   set(child: number, hash: Hash): void {
     const slot = CHILDREN + child
     if (this.#has(slot) && equalHashes(this.#hash(slot), hash)) return

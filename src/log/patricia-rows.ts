@@ -6,6 +6,7 @@
  * those would be more than `PAGE_KEYS_MAX`, a branch with sixteen rows under it. So a lookup reads one row for each factor of
  * 16, and a new key changes as many. A row's id is a 1 bit followed by the bits that its keys share.
  */
+import type { SignalError } from '../errors.ts'
 import type { Hash } from './hash.ts'
 import { indexValueOf } from './index-leaf.ts'
 import { EMPTY_TREE, PatriciaProof } from './patricia.ts'
@@ -51,7 +52,7 @@ export function lookUpIn(read: ReadRow, key: Uint8Array): PatriciaLookup {
     if (bits === BITS_MAX) throw damagedRow(TOO_DEEP)
     id = childId(id, Branch.read(row).descend(key, bits, proof))
     row = read(id)
-    if (row === undefined) throw damagedRow(`is missing: ${id.toString(16)}`)
+    if (row === undefined) throw missing(id)
   }
   const page = new Page(row)
   const at = page.descend(key, bits, proof)
@@ -73,7 +74,7 @@ export function growTree(
   if (entries.length === 0) return { root: patriciaRootOf(read), rows: [] }
   const sorted = entries.toSorted((one, other) => compareKeys(one.key, other.key) || one.index - other.index)
   const growth = new Growth(read, pageKeysMax)
-  const root = growth.grow(ROOT_ID, 0, sorted)
+  const root = growth.grow(sorted)
   return { root: root.slice(), rows: growth.rows }
 }
 
@@ -87,10 +88,14 @@ class Growth {
     this.#pageKeysMax = pageKeysMax
   }
 
+  grow(entries: readonly IndexedEntry[]): Hash {
+    return this.#growRow(ROOT_ID, this.#read(ROOT_ID), 0, entries)
+  }
+
   /** Returns the hash of what is under the row, whose keys share their first `bits`. */
-  grow(id: number, bits: number, entries: readonly IndexedEntry[]): Hash {
+  #growRow(id: number, read: Uint8Array | undefined, bits: number, entries: readonly IndexedEntry[]): Hash {
     // What was read lies in memory that the next read uses again.
-    const row = this.#read(id)?.slice()
+    const row = read?.slice()
     if (row === undefined) return this.#put(id, bits, merged([], entries))
     if (isBranch(row)) return this.#growBranch(id, bits, Branch.read(row), entries)
     const page = new Page(row)
@@ -101,8 +106,11 @@ class Growth {
 
   #growBranch(id: number, bits: number, branch: Branch, entries: readonly IndexedEntry[]): Hash {
     if (bits === BITS_MAX) throw damagedRow(TOO_DEEP)
-    for (const [child, part] of partsOf(entries, bits))
-      branch.set(child, this.grow(childId(id, child), bits + CHILD_BITS, part))
+    for (const [child, part] of partsOf(entries, bits)) {
+      const row = this.#read(childId(id, child))
+      if (row === undefined && branch.has(child)) throw missing(childId(id, child))
+      branch.set(child, this.#growRow(childId(id, child), row, bits + CHILD_BITS, part))
+    }
     return branch.isChanged ? this.#putBranch(id, bits, branch) : branch.top
   }
 
@@ -166,6 +174,10 @@ function childOf(key: Uint8Array, bits: number): number {
 
 function childId(id: number, child: number): number {
   return id * CHILDREN + child
+}
+
+function missing(id: number): SignalError {
+  return damagedRow(`is missing: ${id.toString(16)}`)
 }
 
 /** No other id is as small: those of a depth follow those above. */
