@@ -9,7 +9,7 @@
 import type { SignalError } from '../errors.ts'
 import type { Hash } from './hash.ts'
 import { indexValueOf } from './index-leaf.ts'
-import { EMPTY_TREE, PatriciaProof } from './patricia.ts'
+import { EMPTY_TREE, firstDifference, PatriciaProof } from './patricia.ts'
 import { Branch, CHILD_BITS, CHILDREN, isBranch } from './patricia-branch.ts'
 import { compareKeys, damagedRow, Page, type PageKey } from './patricia-page.ts'
 
@@ -100,6 +100,9 @@ class Growth {
     if (isBranch(row)) return this.#growBranch(id, bits, Branch.read(row), entries)
     const page = new Page(row)
     const keys = merged(page.keys(), entries)
+    // The first and the last part where any two do.
+    if (keys.length > 1 && firstDifference(keys[0]!.key, keys.at(-1)!.key) < bits)
+      throw damagedRow('has keys of another row')
     if (!keys.some(each => each.isChanged)) return page.top
     return this.#put(id, bits, keys)
   }

@@ -354,6 +354,52 @@ t.test('rows that are cut, of another kind or missing are refused', async t => {
   t.pass('all were refused')
 })
 
+t.test('rows whose parts contradict each other are refused', async t => {
+  const map = new Rows()
+  const keys = [1, 2, 3].map(octet => new Uint8Array(32).fill(octet))
+  const isRefused = (key: Uint8Array): boolean =>
+    unlessDamaged(() => lookUpIn(map.read, key)) === undefined &&
+    unlessDamaged(() => map.grow([{ key, index: 10 ** 6 }], 0)) === undefined
+  map.grow(keys.map((key, index) => ({ key, index })))
+  const page = map.rows.get(ROOT_ID)!
+  const withKeys = (...order: number[]): Uint8Array => {
+    const changed = page.slice()
+    for (const [at, key] of order.entries()) changed.set(keys[key]!, 3 + 32 * at)
+    return changed
+  }
+  map.rows.set(ROOT_ID, withKeys(0, 1, 0))
+  t.ok(isRefused(keys[0]!), 'a key twice')
+  map.rows.set(ROOT_ID, withKeys(1, 2, 0))
+  t.ok(isRefused(keys[1]!), 'keys out of order')
+  map.rows.set(ROOT_ID, page.with(page.length - 3 * 6 - 1, 0).slice(0, -6))
+  t.ok(isRefused(keys[2]!), 'a key without indexes')
+
+  const branched = new Rows(1)
+  branched.grow(keys.map((key, index) => ({ key, index })))
+  const branch = branched.rows.get(ROOT_ID)!
+  const below = branched.rows.get(ROOT_ID * 16)!
+  for (const [id, row] of [
+    [ROOT_ID, branch],
+    [ROOT_ID * 16, below],
+  ] as const) {
+    t.equal(row[0], 2)
+    // The flags of slots 15 to 0, in the last two of their four octets.
+    for (let flag = 8 * 3; flag < 8 * 5; flag++) {
+      map.rows.clear()
+      for (const [each, bytes] of branched.rows) map.rows.set(each, bytes)
+      map.rows.set(id, flipBit(row, flag))
+      if (!isRefused(keys[0]!)) t.fail(`row ${id} with another bit ${flag}`)
+    }
+  }
+  // Its keys do not begin as its own bits do.
+  map.rows.set(ROOT_ID * 16, page)
+  map.rows.set(ROOT_ID, branch)
+  const strange = page.slice()
+  strange.set(new Uint8Array(32).fill(0xf3), 3 + 2 * 32)
+  map.rows.set(ROOT_ID * 16, strange)
+  t.ok(isRefused(keys[0]!), 'a key of another row')
+})
+
 t.test('a row with one bit changed is refused, or proves nothing that is wrong', async t => {
   for (const [pageKeysMax, count] of [
     [2, 12],

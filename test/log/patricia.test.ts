@@ -135,6 +135,20 @@ t.test('steps have to go up the tree, and end with a whole hash', async t => {
   })
 })
 
+t.test('a leaf on the side of another key proves nothing', async t => {
+  // Whoever makes such a tree could show that a key is absent, and to others that it is there.
+  const [key, other, value] = [Uint8Array.of(0), Uint8Array.of(0xff), Uint8Array.of(1)]
+  const sibling = patriciaLeafHash(key, value)
+  const root = patriciaNodeHash(0, patriciaLeafHash(other, value), sibling)
+  const proof = new PatriciaProof()
+  proof.addStep(0, sibling, 0)
+  proof.addOther({ key: other, value })
+  t.throws(() => verifyPatricia({ root, key, value: undefined, proof: proof.bytes }), {
+    code: 'PROOF_INVALID',
+    message: /beside the way/,
+  })
+})
+
 t.test('a proof grows beyond the room that it begins with', async t => {
   const proof = new PatriciaProof()
   const sibling = new Uint8Array(40).map((_, at) => at)
