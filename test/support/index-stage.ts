@@ -8,7 +8,6 @@ import { setImmediate } from 'node:timers/promises'
 import type { IndexEvent } from '../../src/keyserver/index/index-event.ts'
 import { type Grow, growIndex } from '../../src/keyserver/index/index-growth.ts'
 import { IndexKeeper, type IndexKeeperDeps } from '../../src/keyserver/index/index-keeper.ts'
-import { openOutputLog } from '../../src/keyserver/index/index-opening.ts'
 import { IndexStore } from '../../src/keyserver/index/index-store.ts'
 import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
@@ -18,12 +17,10 @@ import { parseAddCheckpoint } from '../../src/log/add-checkpoint.ts'
 import { type LogHead, openCheckpoint } from '../../src/log/checkpoint.ts'
 import { verifyConsistency } from '../../src/log/consistency.ts'
 import { cosignatureLine, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
-import { EMPTY_ROOT, equalHashes, type Hash } from '../../src/log/hash.ts'
-import { indexKeyOfEntry } from '../../src/log/index-leaf.ts'
+import { EMPTY_ROOT, type Hash } from '../../src/log/hash.ts'
 import { readNote } from '../../src/log/note.ts'
-import { growTree } from '../../src/log/patricia-rows.ts'
-import { rootHash } from '../../src/log/tree.ts'
 import { INDEX_SIGNER } from './filled-index.ts'
+import { faultsOfIndex, RebuiltMap, SeenCheckpoints } from './index-faults.ts'
 import { diskError, MemoryStore } from './memory-store.ts'
 import { createLog, type DeviceKey, ExpectedLog, LogWriter, SIGNER } from './stored-log.ts'
 import { FakeWorld } from './world.ts'
@@ -42,24 +39,15 @@ export interface StageChoices {
 
 /** What is outside the server, and stays where it crashes. */
 class Outside {
-  readonly seen = new Map<number, Hash>()
+  readonly seen = new SeenCheckpoints(INDEX_SIGNER)
   recorded: LogHead | undefined
   readonly key = witnessKeyFromSeed('w.example', new Uint8Array(32).fill(3))
   cosigned: { size: number; root: Hash } = { size: 0, root: EMPTY_ROOT }
   isAway = () => false
 
-  /** Keeps a checkpoint that left the server. Throws for one that contradicts another of its size. */
-  see(note: string): void {
-    const { treeSize, rootHash: root } = openCheckpoint(note, INDEX_SIGNER)
-    const earlier = this.seen.get(treeSize)
-    if (earlier !== undefined && !equalHashes(earlier, root))
-      throw new Error(`two output checkpoints of size ${treeSize}`)
-    this.seen.set(treeSize, root)
-  }
-
   cosign(body: string): { readonly status: number; readonly body: string } {
     const { oldSize, proof, note } = parseAddCheckpoint(body)
-    this.see(note)
+    this.seen.see(note)
     const { treeSize, rootHash: root } = openCheckpoint(note, INDEX_SIGNER)
     const { size, root: oldRoot } = this.cosigned
     if (oldSize !== size) return { status: 409, body: `${size}\n` }
@@ -72,6 +60,7 @@ class Outside {
 export class IndexStage {
   readonly outside = new Outside()
   readonly events: IndexEvent[] = []
+  readonly #rebuilt = new RebuiltMap()
   readonly #choices: StageChoices
   /** The entries of the log. */
   readonly #keys: DeviceKey[] = []
@@ -144,44 +133,15 @@ export class IndexStage {
     this.#begin(older)
   }
 
-  /** Faults of the durable state, by what the design promises of each. */
+  /** Faults of the durable state. */
   faults(): string[] {
-    const faults: string[] = []
-    const index = new IndexStore(this.database.durable())
-    const { state } = index
-    if (state === undefined) return faults
-    const [head, shown] = [index.head()?.treeSize ?? 0, index.shownHead()]
-    openOutputLog(index, INDEX_SIGNER)
-    if (shown !== undefined) this.outside.see(shown.checkpoint)
-    for (const [size, root] of this.outside.seen) {
-      if (size > head) faults.push(`${size} leaves were seen, and there are ${head}`)
-      else if (!equalHashes(rootHash(size, index.readHashes), root))
-        faults.push(`another root of ${size} leaves`)
-    }
-    if (state.leaves === 0) return faults
-    if (shown?.treeSize !== state.leaves) faults.push(`map of leaf ${state.leaves}, shown ${shown?.treeSize}`)
-    const { root } = index.leaf(state.leaves - 1)
-    if (!equalHashes(index.mapRoot(), root)) faults.push('the map has another root than its leaf')
-    if (!equalHashes(this.rebuiltRoot(state.entries), root))
-      faults.push('the leaf has another root than the entries')
-    for (let at = 0; at < state.entries; at += 7) {
-      const indexes = index.lookUp(indexKeyOfEntry(this.#entry(at))).indexes
-      if (!indexes.includes(at)) faults.push(`entry ${at} is not in the map`)
-    }
-    return faults
+    const { seen } = this.outside
+    return faultsOfIndex(this.database.durable(), { verifier: INDEX_SIGNER, seen, rebuilt: this.#rebuilt })
   }
 
   /** Root of the map over the first entries, made at once. */
   rebuiltRoot(entries: number): Hash {
-    const all = Array.from({ length: entries }, (_, index) => ({
-      key: indexKeyOfEntry(this.#entry(index)),
-      index,
-    }))
-    return growTree(() => undefined, all).root
-  }
-
-  #entry(index: number): Uint8Array {
-    return this.#writer.expected.entry(index)!
+    return new RebuiltMap().rootAt(entries, index => this.#writer.expected.entry(index)!)
   }
 
   /** Whether a leaf is with its witness; a step that failed has none there. */
@@ -243,7 +203,7 @@ export class IndexStage {
         },
         ...(hasRecord && {
           async record(head: LogHead) {
-            outside.see(head.checkpoint)
+            outside.seen.see(head.checkpoint)
             outside.recorded = head
           },
         }),
