@@ -13,6 +13,7 @@ import {
   SHOWN,
 } from '../../../src/keyserver/index/index-tables.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
+import { type LookedUpLog, lookupRoutes, type Prover } from '../../../src/keyserver/lookups.ts'
 import { openCheckpoint } from '../../../src/log/checkpoint.ts'
 import { hashLeaf } from '../../../src/log/hash.ts'
 import { verifyInclusion } from '../../../src/log/inclusion.ts'
@@ -97,6 +98,8 @@ t.test('every key of a log, and keys that are not in it, with proofs of one leaf
     if (treeSize !== 1_801 || indexes.join() !== expected.join()) t.fail(`device ${number}: ${indexes}`)
   }
   t.equal(reader.lookUp(keyUnder(devices[7]!)), found[7], 'the same by the key alone')
+  for (const route of lookupRoutes({} as LookedUpLog, {} as Prover, reader))
+    t.match(route, { isLookup: true, countsFor: 'good-token' }, `${route.path} counts as a lookup`)
   t.same(Object.keys(JSON.parse(found[7]!)), [
     'output_log_cp',
     'output_log_leaf',
