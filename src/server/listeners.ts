@@ -16,11 +16,13 @@ import { chooseLanguage } from '../delivery/texts.ts'
 import { vapidPublicKey } from '../delivery/vapid-key.ts'
 import { clientRequirement } from '../domain/client-version.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import { INDEX_STATE, MAP } from '../keyserver/index/index-tables.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
 import { lookupRoutes } from '../keyserver/lookups.ts'
 import { formatVerifierKey, type VerifierKey } from '../log/note.ts'
 import { clientUrlsOf } from '../media/media-settings.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
+import type { ConsoleState } from '../operations/console/events.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
@@ -224,7 +226,13 @@ function consoleSources(
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),
-    log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
+    log: () => ({
+      origin: keys.signer.name,
+      vkey,
+      vrfPublicKey,
+      treeSize: published.size ?? 0,
+      ...(keys.indexSigner && { index: shownIndex(database, formatVerifierKey(keys.indexSigner)) }),
+    }),
     displayNameOf: userId => database.view(view => stores.accounts.displayNameOf(view, userId as UserId)),
     waitingFor: (userId, deviceId) =>
       database.view(view => stores.inbox.head(view, userId as UserId, deviceId as DeviceId).count),
@@ -235,6 +243,17 @@ function consoleSources(
       args: ['--json', '--control', '--media', 'if-there', '--url', localUrl()],
     }),
   }
+}
+
+function shownIndex(
+  database: OpenedLog['database'],
+  vkey: string,
+): NonNullable<ConsoleState['log']['index']> {
+  const state = database.view(view => view.get(INDEX_STATE, MAP))
+  // Of another key: it is about to be begun anew.
+  if (state?.vkey !== vkey) return { vkey, entries: 0, leaves: 0, isHeld: false }
+  const { entries, leaves, isHeld } = state
+  return { vkey, entries, leaves, isHeld }
 }
 
 function resetOf({ dataFolder, log }: Config, onReset: () => void): Reset {
