@@ -369,7 +369,7 @@ t.test('production has no pages for developers', async t => {
 })
 
 t.test('lookups need a token where the operator says so, the public log never', async t => {
-  const server = await startBare(t, { ...REVIEWER, CALLSIGN_KT_REQUIRE_AUTH: '1' })
+  const server = await startBare(t, { ...REVIEWER, CALLSIGN_KT_REQUIRE_AUTH: '1', KT_INDEX_PRIVATE_KEY: '' })
   const { app } = await signInAsReviewer(server)
   const publicKey = newPublicKey('P-256 SPKI')
   const { publicKeyHash } = await app.get(201, 'POST /app/api/register_device', { publicKey })
