@@ -6,9 +6,8 @@
 import { encodeBase64 } from '#primitives'
 import { INDEX_LOOKUPS_KEPT_MAX } from '../../limits.ts'
 import type { Hash } from '../../log/hash.ts'
-import { parseIndexLeaf } from '../../log/index-leaf.ts'
+import { indexValueOf, parseIndexLeaf } from '../../log/index-leaf.ts'
 import { verifyPatricia } from '../../log/patricia.ts'
-import { indexValueOf } from '../../log/patricia-page.ts'
 import { lookUpIn, type ReadRow } from '../../log/patricia-rows.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 
