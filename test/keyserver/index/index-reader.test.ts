@@ -1,6 +1,7 @@
 /** Lookups in an index: each verified as a client would, over a store whose index grows, is held, or is damaged. */
 
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { absencesIn } from '../../../src/keyserver/index/absences.ts'
 import { IndexReader } from '../../../src/keyserver/index/index-reader.ts'
@@ -132,6 +133,30 @@ t.test('each new leaf is shown at once, with the cosignatures that its checkpoin
   const { output_log_cp } = JSON.parse(reader.lookUpAll([vrfHash])![0]!)
   t.match(Buffer.from(output_log_cp, 'base64').toString(), /\n\u2014 witness\.example /)
   t.equal(reader.head.treeSize, 31)
+})
+
+t.test('lookups while leaves are written are each of one leaf', async t => {
+  const { reader, faults, grow } = await openStage(t, 200)
+  const asked = Array.from({ length: 40 }, (_, number) => textOf(deviceOf(number * 9)))
+  const sizes = new Set<number>()
+  for (let leaf = 0; leaf < 20; leaf++) {
+    let isGrown = false
+    const growing = grow(freshKeys(200 + leaf * 10, 10)).finally(() => {
+      isGrown = true
+    })
+    while (!isGrown) {
+      const found = reader.lookUpAll(asked)!.map((json, at) => verified(asked[at]!, json))
+      const { treeSize } = found[0]!
+      for (const [at, each] of found.entries())
+        if (each.treeSize !== treeSize || each.indexes.join() !== (at * 9 < treeSize ? `${at * 9}` : ''))
+          t.fail(`${each.indexes} of device ${at * 9} in a tree of ${each.treeSize}, not ${treeSize}`)
+      sizes.add(treeSize)
+      await setImmediate()
+    }
+    await growing
+  }
+  t.ok(sizes.size > 1)
+  t.same(faults, [])
 })
 
 t.test('while it is built, where it is held, and under another key there is no index', async t => {
