@@ -5,6 +5,7 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SignalError } from '../../errors.ts'
@@ -72,10 +73,15 @@ export class IndexProcess {
     })
   }
 
-  close(): void {
+  /** Resolves when the process has ended: only then may the store be closed, which is told of that. */
+  async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#child?.kill('SIGKILL')
+    const child = this.#child
+    if (child === undefined) return
+    const exit = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exit
   }
 
   #start(): ChildProcess {
