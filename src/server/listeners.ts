@@ -24,7 +24,7 @@ import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
-import { operatorPageRoutes } from '../operations/operator-page.ts'
+import { operatorPageRoutes, type ShownLog } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { HttpServer } from '../transport/http.ts'
@@ -108,6 +108,10 @@ export function publicRoutes(
   ]
 }
 
+function shownLog({ indexSigner }: ServedLog['keys'], { vkey, vrfPublicKey }: ServedLog['maker']): ShownLog {
+  return { vkey, vrfPublicKey, ...(indexSigner && { indexVkey: formatVerifierKey(indexSigner) }) }
+}
+
 /** The routes of the server API's port; `operations` are answered by the writer, which may be another process. */
 export function serverApiRoutes(
   operations: readonly HttpRoute[],
@@ -133,7 +137,7 @@ export function serverApiServer(
   { sharesPort = false, mayReadFiles }: Pick<PublicServerDeps, 'sharesPort' | 'mayReadFiles'> = {},
 ): HttpServer {
   return new HttpServer({
-    routes: [...routes, ...operatorPageRoutes(maker)],
+    routes: [...routes, ...operatorPageRoutes(shownLog(keys, maker))],
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
     findFile: logFiles(keys, published),
