@@ -26,6 +26,8 @@ export interface StartDeps {
   /** Prints lines for a person beside the log: codes in development, ports that were taken. */
   readonly say: (text: string) => void
   readonly knownCheckpoint: string | undefined
+  /** The same of the output log of the index. */
+  readonly knownIndexCheckpoint?: string | undefined
   /** Called when the data directory is marked to begin anew, in development. */
   readonly onReset: () => void
 }
