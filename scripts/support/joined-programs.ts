@@ -21,6 +21,7 @@ export const SERVER_PROGRAMS = [
   'src/front.js',
   'src/check/check-program.js',
   'src/delivery/sending-worker.js',
+  'src/keyserver/index/index-program.js',
   'src/keyserver/vrf/vrf-worker.js',
 ]
 
@@ -151,6 +152,7 @@ const STARTS_PROGRAMS = [
   'src/server/listeners.js',
   'src/check/check-process.js',
   'src/delivery/sending-thread.js',
+  'src/keyserver/index/index-process.js',
   'src/keyserver/vrf/vrf-thread.js',
 ]
 

@@ -8,6 +8,7 @@ import { chmod, copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/p
 import { basename, dirname, join, resolve } from 'node:path'
 import { SignalError } from '../errors.ts'
 import { INDEX_HEAD, INDEX_STATE, MAP, SHOWN } from '../keyserver/index/index-tables.ts'
+import { INDEX_LOG, KEY_LOG } from '../keyserver/kept-log.ts'
 import { LogStore } from '../keyserver/log-store.ts'
 import { removeRestoreMarker, writeRestoreMarker } from '../keyserver/restore-marker.ts'
 import { syncToDisk } from '../store/engine/durable-file.ts'
@@ -80,7 +81,7 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
     await rm(unfinished, { recursive: true, force: true })
     // The store goes before its mark: without the mark, a server would serve it unasked.
     await rm(join(dataFolder, STORE), { recursive: true, force: true })
-    await removeRestoreMarker(dataFolder).catch(() => {})
+    for (const log of [INDEX_LOG, KEY_LOG]) await removeRestoreMarker(dataFolder, log).catch(() => {})
     throw error
   }
 }

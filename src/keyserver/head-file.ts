@@ -14,6 +14,19 @@ import { assert, messageOf, SignalError } from '../errors.ts'
 import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint.ts'
 import { formatVerifierKey, statedKeys, type VerifierKey } from '../log/note.ts'
 import { writeDurably } from '../store/engine/durable-file.ts'
+import { KEY_LOG, type KeptLog } from './kept-log.ts'
+
+export interface HeadFileUse {
+  readonly of?: KeptLog
+  /** For sentences about it; left out: the setting. */
+  readonly name?: string
+  /** Whether a note of another key counts as none, and is written over. */
+  readonly takesOver?: boolean
+  /** For tests. */
+  readonly write?: typeof writeDurably
+  /** For tests: the pause before the next attempt after one that failed. */
+  readonly retryMs?: number
+}
 
 export class HeadFile {
   readonly path: string
@@ -38,14 +51,13 @@ export class HeadFile {
     path: string,
     name: string,
     read: { readonly note: string | undefined; readonly checkpoint: Checkpoint | undefined },
-    write: typeof writeDurably,
-    retryMs: number,
+    { write = writeDurably, retryMs = RETRY_MS }: HeadFileUse,
   ) {
     const { note, checkpoint } = read
     this.path = path
     this.#name = name
     this.checkpoint = checkpoint
-    this.head = note === undefined ? undefined : { treeSize: checkpoint!.treeSize, checkpoint: note }
+    this.head = checkpoint && { treeSize: checkpoint.treeSize, checkpoint: note! }
     this.#write = write
     this.#retryMs = retryMs
     this.#possible = new Set([note])
@@ -54,23 +66,20 @@ export class HeadFile {
 
   /**
    * Reads the file, which need not be there. Throws `CHECKPOINT_INVALID` when it can't be read or is not a checkpoint
-   * of the log with that key. Tests hand in how to write, and how long to wait after a failure.
+   * of the log with that key.
    */
-  static open(
-    path: string,
-    verifier: VerifierKey,
-    name = `CALLSIGN_LOG_HEAD_FILE ${path}`,
-    write = writeDurably,
-    retryMs = RETRY_MS,
-  ): HeadFile {
+  static open(path: string, verifier: VerifierKey, use: HeadFileUse = {}): HeadFile {
+    const { of = KEY_LOG, name = `CALLSIGN_LOG_HEAD_FILE ${path}`, takesOver = false } = use
     const note = readNote(path, name)
-    if (note === undefined) return new HeadFile(path, name, { note, checkpoint: undefined }, write, retryMs)
+    const none = { note, checkpoint: undefined }
+    if (note === undefined) return new HeadFile(path, name, none, use)
     try {
-      return new HeadFile(path, name, { note, checkpoint: openCheckpoint(note, verifier) }, write, retryMs)
+      return new HeadFile(path, name, { note, checkpoint: openCheckpoint(note, verifier) }, use)
     } catch (cause) {
+      if (takesOver && isOfAnother(note, verifier)) return new HeadFile(path, name, none, use)
       throw new SignalError(
         'CHECKPOINT_INVALID',
-        `${name} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): ${adviceOn(note, verifier)}`,
+        `${name} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): ${adviceOn(note, verifier, of)}`,
         { cause },
       )
     }
@@ -141,13 +150,18 @@ function readNote(path: string, name: string): string | undefined {
   }
 }
 
-/** A whole note of another key tells of a wrong KT_PRIVATE_KEY at least as often as of a wrong file. */
-function adviceOn(note: string, verifier: VerifierKey): string {
-  const putBack = "put this log's own file back there, or name another"
+/** A whole note of another key tells of a wrong setting at least as often as of a wrong file. */
+function adviceOn(note: string, verifier: VerifierKey, { what, keySetting }: KeptLog): string {
+  const putBack = `put this ${what}'s own file back there, or name another`
+  if (!isOfAnother(note, verifier)) return putBack
+  return `it is signed with ${keysIn(note).join(', ')}; if this ${what} was made with that key, set ${keySetting} to it, else ${putBack}`
+}
+
+/** Whether it is a whole note, and none of that key. */
+function isOfAnother(note: string, verifier: VerifierKey): boolean {
   const vkey = formatVerifierKey(verifier)
   const keys = keysIn(note)
-  if (keys.length === 0 || keys.some(key => vkey.startsWith(`${key}+`))) return putBack
-  return `it is signed with ${keys.join(', ')}; if this log was made with that key, set KT_PRIVATE_KEY to it, else ${putBack}`
+  return keys.length > 0 && !keys.some(key => vkey.startsWith(`${key}+`))
 }
 
 function keysIn(note: string): string[] {

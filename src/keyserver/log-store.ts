@@ -17,7 +17,7 @@ import { KIND, NUMBER } from '../store/engine/key-parts.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
 import { bytes, count, object, type RowOf, text } from '../store/engine/row-form.ts'
 import type { Change, ReadStore, Store, View } from '../store/engine/store.ts'
-import { bytesTable, textKeyTable } from '../store/engine/table.ts'
+import { bytesTable, type Table, textKeyTable } from '../store/engine/table.ts'
 import { isOfLmdb } from '../store/engine/write-failure.ts'
 import { IdentityTable, type LoggedIdentity, type PendingWrites } from './identity-table.ts'
 import { LookupIndex } from './lookup-index.ts'
@@ -65,9 +65,12 @@ export const MAKER = textKeyTable(LOG_TABLES.maker, '`maker`', LOG_MAKER, {
   holds: 'origin and keys that the store was made with',
 })
 
-/** The last head that these rows of a ledger's change have, if any. */
-export function headIn(rows: readonly WrittenRow[]): LogHead | undefined {
-  const row = rows.findLast(({ table, key }) => table === HEAD.name && Buffer.compare(key, HEAD_KEY) === 0)
+/** The last head in that table which these rows of a ledger's change have, if any. */
+export function headIn(
+  { name }: Pick<Table<LogHead, string>, 'name'>,
+  rows: readonly WrittenRow[],
+): LogHead | undefined {
+  const row = rows.findLast(({ table, key }) => table === name && Buffer.compare(key, HEAD_KEY) === 0)
   return row?.value === undefined ? undefined : asHead(unpack(row.value))
 }
 

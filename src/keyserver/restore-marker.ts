@@ -6,6 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { removeDurably, writeDurably } from '../store/engine/durable-file.ts'
+import { INDEX_LOG, KEY_LOG, type KeptLog } from './kept-log.ts'
 
 export interface RestoreMarker {
   /** RFC 3339. */
@@ -13,13 +14,15 @@ export interface RestoreMarker {
   readonly backup: string
 }
 
-export function writeRestoreMarker(dataFolder: string, marker: RestoreMarker): Promise<void> {
-  return writeDurably(pathIn(dataFolder), `${JSON.stringify(marker)}\n`, 0o600)
+/** Leaves a mark for each log that may be older than what was seen of it. */
+export async function writeRestoreMarker(dataFolder: string, marker: RestoreMarker): Promise<void> {
+  for (const of of [INDEX_LOG, KEY_LOG])
+    await writeDurably(markerPath(dataFolder, of), `${JSON.stringify(marker)}\n`, 0o600)
 }
 
 /** Its text, or undefined when there is none. A marker that can't be read is one all the same. */
-export function readRestoreMarker(dataFolder: string): RestoreMarker | undefined {
-  const path = pathIn(dataFolder)
+export function readRestoreMarker(dataFolder: string, of: KeptLog = KEY_LOG): RestoreMarker | undefined {
+  const path = markerPath(dataFolder, of)
   if (!existsSync(path)) return undefined
   try {
     const { restoredAt, backup }: Partial<RestoreMarker> = JSON.parse(readFileSync(path, 'utf8'))
@@ -29,10 +32,10 @@ export function readRestoreMarker(dataFolder: string): RestoreMarker | undefined
   }
 }
 
-export function removeRestoreMarker(dataFolder: string): Promise<void> {
-  return removeDurably(pathIn(dataFolder))
+export function removeRestoreMarker(dataFolder: string, of: KeptLog): Promise<void> {
+  return removeDurably(markerPath(dataFolder, of))
 }
 
-function pathIn(dataFolder: string): string {
-  return join(dataFolder, 'restored.json')
+export function markerPath(dataFolder: string, { markerFile }: KeptLog): string {
+  return join(dataFolder, markerFile)
 }

@@ -10,22 +10,28 @@ import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import type { VerifierKey } from '../log/note.ts'
+import type { ReadHashes } from '../log/tree.ts'
 import { hasStore } from '../store/engine/store-files.ts'
 import { HeadFile } from './head-file.ts'
+import { INDEX_LOG, KEY_LOG, type KeptLog } from './kept-log.ts'
 import { type LogStore, openHead } from './log-store.ts'
-import { type RestoreMarker, readRestoreMarker, removeRestoreMarker } from './restore-marker.ts'
+import { markerPath, type RestoreMarker, readRestoreMarker, removeRestoreMarker } from './restore-marker.ts'
 
 export interface RollBackGuardOptions {
+  /** Left out: the log of keys. */
+  readonly of?: KeptLog
   readonly dataFolder: string
   readonly verifier: VerifierKey
   /** The value of `CALLSIGN_LOG_HEAD_FILE`. */
   readonly headFile: string | undefined
-  /** The value of `--known-checkpoint`. */
+  /** The value of `--known-checkpoint`, or what the output log of an index has in its place. */
   readonly knownCheckpoint: string | undefined
   /** The newest checkpoint that a node has recorded beside the changes. */
   readonly recordedHead?: string | undefined
   /** Whether nothing will be signed: then a restored copy may be shown unasked, and is asked about at a later start. */
   readonly isFrozen: boolean
+  /** Whether an earlier log had another key: nobody has seen anything of this one, and its head file is written over. */
+  readonly takesOver?: boolean
 }
 
 /** A checkpoint of this log that was signed before, and where it was found. */
@@ -36,6 +42,7 @@ interface Witness {
 
 export class RollBackGuard {
   readonly #options: RollBackGuardOptions
+  readonly #of: KeptLog
   readonly #marker: RestoreMarker | undefined
   #headFile: HeadFile | undefined
 
@@ -46,10 +53,12 @@ export class RollBackGuard {
    */
   constructor(options: RollBackGuardOptions) {
     this.#options = options
-    this.#marker = readRestoreMarker(options.dataFolder)
+    this.#of = options.of ?? KEY_LOG
+    this.#marker = readRestoreMarker(options.dataFolder, this.#of)
     const witnesses = this.#readWitnesses()
     if (!hasStore(options.dataFolder)) this.#assertMayBegin(witnesses)
-    if (this.#marker !== undefined && !options.isFrozen) this.#assertAnswered(this.#marker, witnesses)
+    if (this.#marker !== undefined && !options.isFrozen && !options.takesOver)
+      this.#assertAnswered(this.#marker, witnesses)
   }
 
   /** Whether this is the first start after a restore: the store may be older than what clients have seen. */
@@ -81,7 +90,7 @@ export class RollBackGuard {
       } catch (cause) {
         throw new SignalError(
           'CHECKPOINT_INVALID',
-          `the log in ${this.#options.dataFolder} is not the one of ${where}: their first ${checkpoint.treeSize} entries differ, so start the data directory that this checkpoint was signed in, and no other`,
+          `the ${this.#of.what} in ${this.#options.dataFolder} is not the one of ${where}: their first ${checkpoint.treeSize} ${this.#of.units} differ, so start the data directory that this checkpoint was signed in, and no other${this.#of.orElse}`,
           { cause },
         )
       }
@@ -90,7 +99,8 @@ export class RollBackGuard {
 
   /** Takes the mark of a restore away, once the log has been found to go on where it was; a frozen one does not go on. */
   async confirm(): Promise<void> {
-    if (this.#marker !== undefined && !this.#isOnlyShown) await removeRestoreMarker(this.#options.dataFolder)
+    if (this.#marker !== undefined && !this.#isOnlyShown)
+      await removeRestoreMarker(this.#options.dataFolder, this.#of)
   }
 
   get #isOnlyShown(): boolean {
@@ -98,21 +108,32 @@ export class RollBackGuard {
   }
 
   #readWitnesses(): Witness[] {
-    const { verifier, headFile, knownCheckpoint, recordedHead } = this.#options
+    const { verifier, headFile, knownCheckpoint, recordedHead, takesOver = false } = this.#options
+    const { headFileSuffix, knownFlag } = this.#of
+    const path = headFile === undefined ? undefined : headFile + headFileSuffix
     const recorded = recordedHead === undefined ? undefined : openCheckpoint(recordedHead, verifier)
-    this.#headFile = headFile === undefined ? undefined : HeadFile.open(headFile, verifier)
+    const name = `CALLSIGN_LOG_HEAD_FILE ${path}`
+    this.#headFile =
+      path === undefined ? undefined : HeadFile.open(path, verifier, { of: this.#of, name, takesOver })
     return [
-      ...witnessOf(`CALLSIGN_LOG_HEAD_FILE ${headFile}`, this.#headFile?.checkpoint),
-      ...witnessOf(`--known-checkpoint ${knownCheckpoint}`, readKnown(knownCheckpoint, verifier)),
+      ...witnessOf(name, this.#headFile?.checkpoint),
+      ...witnessOf(`${knownFlag} ${knownCheckpoint}`, readKnown(knownCheckpoint, verifier, knownFlag)),
       ...witnessOf('the head in PostgreSQL', recorded),
     ]
   }
 
   #assertAnswered({ restoredAt, backup }: RestoreMarker, witnesses: readonly Witness[]): void {
     if (witnesses.length > 0) return
+    const { dataFolder } = this.#options
+    const { what, knownFlag, orElse } = this.#of
+    const ofWhat = this.#of === KEY_LOG ? '' : ` of the ${what}`
+    const never =
+      this.#of === INDEX_LOG
+        ? `${orElse}; if there was no index, remove ${markerPath(dataFolder, this.#of)}`
+        : ''
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `the data directory ${this.#options.dataFolder} was restored at ${restoredAt} from ${backup}: start once with --known-checkpoint FILE, the newest checkpoint that an auditor or a client has seen, so that an older copy does not sign a second history`,
+      `the data directory ${dataFolder} was restored at ${restoredAt} from ${backup}: start once with ${knownFlag} FILE, the newest checkpoint${ofWhat} that an auditor or a client has seen, so that an older copy does not sign a second history${never}`,
     )
   }
 
@@ -129,9 +150,10 @@ export class RollBackGuard {
   }
 
   #older(treeSize: number, where: string, knownSize: number): SignalError {
+    const { what, units, orElse } = this.#of
     return new SignalError(
       'CHECKPOINT_INVALID',
-      `the log in ${this.#options.dataFolder} has ${treeSize} entries, but ${where} is its signed checkpoint of ${knownSize}: put a newer copy of the data directory in its place, because this one would sign a second history`,
+      `the ${what} in ${this.#options.dataFolder} has ${treeSize} ${units}, but ${where} is its signed checkpoint of ${knownSize}: put a newer copy of the data directory in its place, because this one would sign a second history${orElse}`,
     )
   }
 }
@@ -140,7 +162,7 @@ export class RollBackGuard {
 export function assertGrownFrom(
   earlier: Checkpoint,
   own: Pick<Checkpoint, 'treeSize' | 'rootHash'>,
-  { readHashes }: Pick<LogStore, 'readHashes'>,
+  { readHashes }: { readonly readHashes: ReadHashes },
 ): void {
   // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
   verifyConsistency({
@@ -156,7 +178,7 @@ function witnessOf(where: string, checkpoint: Checkpoint | undefined): Witness[]
   return checkpoint === undefined ? [] : [{ where, checkpoint }]
 }
 
-function readKnown(path: string | undefined, verifier: VerifierKey): Checkpoint | undefined {
+function readKnown(path: string | undefined, verifier: VerifierKey, flag: string): Checkpoint | undefined {
   if (path === undefined) return undefined
   try {
     return openCheckpoint(noteIn(readFileSync(path, 'utf8')), verifier)
@@ -164,7 +186,7 @@ function readKnown(path: string | undefined, verifier: VerifierKey): Checkpoint 
     const reason = messageOf(cause)
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `--known-checkpoint ${path} is not a file with a checkpoint of ${verifier.name} (${reason})`,
+      `${flag} ${path} is not a file with a checkpoint of ${verifier.name} (${reason})`,
       { cause },
     )
   }

@@ -11,29 +11,46 @@ import { type Checkpoint, type LogHead, openCheckpoint } from '../log/checkpoint
 import { equalHashes } from '../log/hash.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { HeadFile } from './head-file.ts'
+import { KEY_LOG, type KeptLog } from './kept-log.ts'
 import { type LogStore, openHead } from './log-store.ts'
 import { assertGrownFrom } from './roll-back-guard.ts'
 
 export class ShownHeads {
+  readonly #of: KeptLog
   readonly #verifier: VerifierKey
   readonly #files: readonly HeadFile[]
   #newest: LogHead | undefined
 
-  private constructor(verifier: VerifierKey, files: readonly HeadFile[], newest: LogHead | undefined) {
+  private constructor(
+    of: KeptLog,
+    verifier: VerifierKey,
+    files: readonly HeadFile[],
+    newest: LogHead | undefined,
+  ) {
+    this.#of = of
     this.#verifier = verifier
     this.#files = files
     this.#newest = newest
   }
 
-  /** `headFile` is the value of `CALLSIGN_LOG_HEAD_FILE`. Throws `CHECKPOINT_INVALID` where a file is not of this log. */
-  static open(dataFolder: string, headFile: string | undefined, verifier: VerifierKey): ShownHeads {
-    const path = join(dataFolder, SHOWN_HEAD)
-    const files = [HeadFile.open(path, verifier, path)]
-    if (headFile !== undefined) files.push(HeadFile.open(headFile, verifier))
+  /**
+   * `headFile` is the value of `CALLSIGN_LOG_HEAD_FILE`. Throws `CHECKPOINT_INVALID` where a file is not of this log; an index
+   * takes over from one with another key.
+   */
+  static open(
+    dataFolder: string,
+    headFile: string | undefined,
+    verifier: VerifierKey,
+    of: KeptLog = KEY_LOG,
+  ): ShownHeads {
+    const path = join(dataFolder, of.shownHeadFile)
+    const use = { of, takesOver: of !== KEY_LOG }
+    const files = [HeadFile.open(path, verifier, { ...use, name: path })]
+    if (headFile !== undefined) files.push(HeadFile.open(headFile + of.headFileSuffix, verifier, use))
     const [newest] = files
       .flatMap(({ head }) => head ?? [])
       .toSorted((one, other) => other.treeSize - one.treeSize)
-    return new ShownHeads(verifier, files, newest)
+    return new ShownHeads(of, verifier, files, newest)
   }
 
   /**
@@ -51,11 +68,14 @@ export class ShownHeads {
     const shown = this.#openNewest()
     const head = store.head()
     if (shown === undefined) return
-    if (head === undefined || head.treeSize < shown.treeSize) throw shorter(head?.treeSize ?? 0, shown)
+    if (head === undefined || head.treeSize < shown.treeSize) throw this.#shorter(head?.treeSize ?? 0, shown)
     try {
       assertGrownFrom(shown, openHead(head, this.#verifier), store)
     } catch (cause) {
-      throw refusal(`it has other entries than the ${shown.treeSize} that this node has shown`, cause)
+      throw this.#refusal(
+        `it has other ${this.#of.units} than the ${shown.treeSize} that this node has shown`,
+        cause,
+      )
     }
   }
 
@@ -64,9 +84,9 @@ export class ShownHeads {
     const shown = this.#openNewest()
     if (shown === undefined) return
     const { treeSize, rootHash } = note === undefined ? EMPTY : this.#open(note)
-    if (treeSize < shown.treeSize) throw shorter(treeSize, shown)
+    if (treeSize < shown.treeSize) throw this.#shorter(treeSize, shown)
     if (treeSize === shown.treeSize && !equalHashes(rootHash, shown.rootHash))
-      throw refusal(`it has other entries than the ${treeSize} that this node has shown`)
+      throw this.#refusal(`it has other ${this.#of.units} than the ${treeSize} that this node has shown`)
   }
 
   get #newestSize(): number {
@@ -83,25 +103,31 @@ export class ShownHeads {
     try {
       return openCheckpoint(note, this.#verifier)
     } catch (cause) {
-      throw refusal(`its head is not a checkpoint of ${this.#verifier.name} (${messageOf(cause)})`, cause)
+      throw this.#refusal(
+        `its head is not a checkpoint of ${this.#verifier.name} (${messageOf(cause)})`,
+        cause,
+      )
     }
   }
-}
 
-function shorter(treeSize: number, shown: Checkpoint): SignalError {
-  return refusal(`it has ${treeSize} entries, and this node has shown its checkpoint of ${shown.treeSize}`)
-}
+  #shorter(treeSize: number, shown: Checkpoint): SignalError {
+    const { units } = this.#of
+    return this.#refusal(
+      `it has ${treeSize} ${units}, and this node has shown its checkpoint of ${shown.treeSize}`,
+    )
+  }
 
-function refusal(why: string, cause?: unknown): SignalError {
-  const options = cause === undefined ? {} : { cause }
-  return new SignalError(
-    'CHECKPOINT_INVALID',
-    `the log in PostgreSQL is not the one that was shown: ${why}; ${ADVICE}`,
-    options,
-  )
+  #refusal(why: string, cause?: unknown): SignalError {
+    const { what, orElse } = this.#of
+    const options = cause === undefined ? {} : { cause }
+    return new SignalError(
+      'CHECKPOINT_INVALID',
+      `the ${what} in PostgreSQL is not the one that was shown: ${why}; ${ADVICE}${orElse}`,
+      options,
+    )
+  }
 }
 
 const ADVICE =
   'acknowledged changes are lost, as after the promotion of a standby that lagged: put the former primary back; or stop all nodes, empty the database (drop schema callsign cascade), and run `callsign migrate --to postgres` with the data directory of the node whose tree is the largest'
 const EMPTY = { treeSize: 0, rootHash: new Uint8Array(32) }
-const SHOWN_HEAD = 'shown-head'

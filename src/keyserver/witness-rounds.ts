@@ -15,9 +15,12 @@ import { type BackOff, backOffMs } from '../back-off.ts'
 import { messageOf, SignalError } from '../errors.ts'
 import type { LogHead } from '../log/checkpoint.ts'
 import { type QuorumMember, quorumSeconds, type Witness } from '../log/policy.ts'
+import type { KeptLog } from './kept-log.ts'
 import type { WitnessLink, WitnessOutcome } from './witness-link.ts'
 
 export interface WitnessRoundsDeps {
+  /** The log that is cosigned. */
+  readonly of: KeptLog
   readonly quorum: QuorumMember
   readonly links: readonly WitnessLink[]
   /** Resolves when the head is durable as the one to be shown. */
@@ -111,7 +114,7 @@ export class WitnessRounds {
     await Promise.all(links.map(link => this.#ask(link, head, this.#times.startMs, outcomes)))
     for (const [name, outcome] of outcomes) {
       if (outcome.kind === 'conflict')
-        throw new SignalError('CHECKPOINT_INVALID', conflictAdvice(name, outcome.reason))
+        throw new SignalError('CHECKPOINT_INVALID', conflictAdvice(this.#deps.of, name, outcome.reason))
     }
     this.#atStart = this.#settled(head, outcomes)
     if (this.#atStart === undefined) this.#lose()
@@ -299,7 +302,11 @@ export class WitnessRounds {
   #onConflict({ name }: Witness, reason: string): void {
     if (this.#hasConflict) return
     this.#hasConflict = true
-    this.#deps.report({ event: 'witness-conflict', witness: name, reason: conflictAdvice(name, reason) })
+    this.#deps.report({
+      event: 'witness-conflict',
+      witness: name,
+      reason: conflictAdvice(this.#deps.of, name, reason),
+    })
     this.#lose()
     this.#listener?.onQuorumLost()
   }
@@ -316,8 +323,8 @@ export class WitnessRounds {
   }
 }
 
-function conflictAdvice(name: string, reason: string): string {
-  return `witness ${name}: ${reason}. Another server signs with KT_PRIVATE_KEY, or the data directory is an older copy: find the other server, or put the newest copy back; take the witness out of the policy only where it is wrong`
+function conflictAdvice({ keySetting }: KeptLog, name: string, reason: string): string {
+  return `witness ${name}: ${reason}. Another server signs with ${keySetting}, or the data directory is an older copy: find the other server, or put the newest copy back; take the witness out of the policy only where it is wrong`
 }
 
 const TIMES: WitnessTimes = {

@@ -5,7 +5,7 @@
  * slot 1 is the top, the children of slot s are 2s and 2s + 1, the row's children are slots 16 to 31.
  */
 import { equalHashes, HASH_BYTES, type Hash } from './hash.ts'
-import { keyBit, type PatriciaProof, patriciaNodeHash } from './patricia.ts'
+import { EMPTY_TREE, keyBit, type PatriciaProof, patriciaNodeHash } from './patricia.ts'
 import { damagedRow } from './patricia-page.ts'
 
 /** The children of a row: by the next four bits of a key. */
@@ -47,6 +47,21 @@ export class Branch {
 
   get isChanged(): boolean {
     return this.#changed !== 0
+  }
+
+  /** The hash of a child; that of the empty tree where there is none. */
+  child(child: number): Hash {
+    return this.#has(CHILDREN + child) ? this.#hash(CHILDREN + child).slice() : EMPTY_TREE
+  }
+
+  /** As its children make it. */
+  anew(bits: number): Branch {
+    const branch = Branch.empty()
+    for (let child = 0; child < CHILDREN; child++)
+      if (this.#has(CHILDREN + child)) branch.set(child, this.#hash(CHILDREN + child))
+    branch.settle(bits)
+    branch.#changed = 0
+    return branch
   }
 
   set(child: number, hash: Hash): void {

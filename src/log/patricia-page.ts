@@ -68,6 +68,11 @@ export class Page {
     return this.#hash(0, this.#size)
   }
 
+  /** As its keys make it. Throws as `keys`. */
+  anew(): Page {
+    return Page.of(this.keys().map(each => ({ ...each, node: undefined, isChanged: true })))
+  }
+
   /** The keys, as views of the octets. Throws `STORE_UNAVAILABLE` where they are out of order. */
   keys(): PageKey[] {
     const keys: PageKey[] = []

@@ -6,7 +6,7 @@
  * those would be more than `PAGE_KEYS_MAX`, a branch with sixteen rows under it. So a lookup reads one row for each factor of
  * 16, and a new key changes as many. A row's id is a 1 bit followed by the bits that its keys share.
  */
-import type { Hash } from './hash.ts'
+import { equalHashes, type Hash } from './hash.ts'
 import { indexValueOf } from './index-leaf.ts'
 import { EMPTY_TREE, PatriciaProof } from './patricia.ts'
 import { Branch, CHILD_BITS, CHILDREN, isBranch } from './patricia-branch.ts'
@@ -71,14 +71,20 @@ export function growTree(
   pageKeysMax = PAGE_KEYS_MAX,
 ): GrownTree {
   if (entries.length === 0) return { root: patriciaRootOf(read), rows: [] }
-  const sorted = entries.toSorted((one, other) => compareKeys(one.key, other.key) || one.index - other.index)
-  const growth = new Growth(read, pageKeysMax)
-  const root = growth.grow(ROOT_ID, 0, sorted)
-  return { root: root.slice(), rows: growth.rows }
+  return new Growth(read, pageKeysMax).grown(entries)
+}
+
+/**
+ * The same for rows that have this root, which is signed: each row that the entries lead to is compared with the hash above it,
+ * so that no damage gets into a new root. Throws `STORE_UNAVAILABLE` where one is another.
+ */
+export function growSoundTree(read: ReadRow, root: Hash, entries: readonly IndexedEntry[]): GrownTree {
+  if (entries.length === 0) return { root, rows: [] }
+  return new Growth(read, PAGE_KEYS_MAX).grown(entries, root)
 }
 
 class Growth {
-  readonly rows: [number, Uint8Array][] = []
+  readonly #rows: [number, Uint8Array][] = []
   readonly #read: ReadRow
   readonly #pageKeysMax: number
 
@@ -87,22 +93,46 @@ class Growth {
     this.#pageKeysMax = pageKeysMax
   }
 
-  /** Returns the hash of what is under the row, whose keys share their first `bits`. */
-  grow(id: number, bits: number, entries: readonly IndexedEntry[]): Hash {
+  grown(entries: readonly IndexedEntry[], expected?: Hash): GrownTree {
+    const sorted = entries.toSorted(
+      (one, other) => compareKeys(one.key, other.key) || one.index - other.index,
+    )
+    const root = this.#grow(ROOT_ID, 0, sorted, expected)
+    return { root: root.slice(), rows: this.#rows }
+  }
+
+  /**
+   * Returns the hash of what is under the row, whose keys share their first `bits`. `expected` is what it has to be so far; left
+   * out, that is not looked at.
+   */
+  #grow(id: number, bits: number, entries: readonly IndexedEntry[], expected?: Hash): Hash {
     // What was read lies in memory that the next read uses again.
     const row = this.#read(id)?.slice()
+    if (row !== undefined && isBranch(row))
+      return this.#growBranch(id, bits, Branch.read(row), entries, expected)
+    if (expected !== undefined)
+      assertHash(row === undefined ? EMPTY_TREE : new Page(row).anew().top, expected)
     if (row === undefined) return this.#put(id, bits, merged([], entries))
-    if (isBranch(row)) return this.#growBranch(id, bits, Branch.read(row), entries)
     const page = new Page(row)
     const keys = merged(page.keys(), entries)
     if (!keys.some(each => each.isChanged)) return page.top
     return this.#put(id, bits, keys)
   }
 
-  #growBranch(id: number, bits: number, branch: Branch, entries: readonly IndexedEntry[]): Hash {
+  #growBranch(
+    id: number,
+    bits: number,
+    stored: Branch,
+    entries: readonly IndexedEntry[],
+    expected: Hash | undefined,
+  ): Hash {
     if (bits === BITS_MAX) throw damagedRow(TOO_DEEP)
-    for (const [child, part] of partsOf(entries, bits))
-      branch.set(child, this.grow(childId(id, child), bits + CHILD_BITS, part))
+    const branch = expected === undefined ? stored : stored.anew(bits)
+    if (expected !== undefined) assertHash(branch.top, expected)
+    for (const [child, part] of partsOf(entries, bits)) {
+      const expectedChild = expected === undefined ? undefined : branch.child(child)
+      branch.set(child, this.#grow(childId(id, child), bits + CHILD_BITS, part, expectedChild))
+    }
     return branch.isChanged ? this.#putBranch(id, bits, branch) : branch.top
   }
 
@@ -114,15 +144,19 @@ class Growth {
       return this.#putBranch(id, bits, branch)
     }
     const page = Page.of(keys)
-    this.rows.push([id, page.bytes])
+    this.#rows.push([id, page.bytes])
     return page.top
   }
 
   #putBranch(id: number, bits: number, branch: Branch): Hash {
     branch.settle(bits)
-    this.rows.push([id, branch.bytes])
+    this.#rows.push([id, branch.bytes])
     return branch.top
   }
+}
+
+function assertHash(hash: Hash, expected: Hash): void {
+  if (!equalHashes(hash, expected)) throw damagedRow('has another hash than the one above it says')
 }
 
 /** The keys with the entries, both sorted. */

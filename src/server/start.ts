@@ -36,6 +36,7 @@ import { renewSettings } from './renewal.ts'
 import type { Alone, MachineRole, ServerInRole, WriterOfFronts } from './role.ts'
 import { type Config, listenersOf } from './settings/config.ts'
 import type { Recording } from './writer/appender.ts'
+import type { KnownIndex } from './writer/indexing.ts'
 import { registrationServer } from './writer/registration-server.ts'
 import { startWriter, type Writer } from './writer/writer.ts'
 
@@ -44,7 +45,7 @@ export async function start(config: Config, deps: StartDeps): Promise<ServerInRo
   if (config.isDevelopment) await finishReset(config.dataFolder)
   const context = new Process(config, deps.logger, deps.say)
   if (config.node !== undefined) {
-    const { startNode } = await import('./node/node.ts')
+    const { startNode } = await import('./node/start-node.ts')
     return await startNode(context, config.node, deps)
   }
   const machine = await openMachine(context, deps)
@@ -68,7 +69,7 @@ interface Machine {
 
 async function openMachine(
   context: Process,
-  { knownCheckpoint, onReset }: Pick<StartDeps, 'knownCheckpoint' | 'onReset'>,
+  { knownCheckpoint, knownIndexCheckpoint, onReset }: StartDeps,
 ): Promise<Machine> {
   const { config, metrics } = context
   const log = await openLog(context, knownCheckpoint)
@@ -79,7 +80,8 @@ async function openMachine(
   const connections = new OpenConnections()
   const { headFile } = log.guard
   const recording: Recording = headFile === undefined ? {} : { record: head => headFile.record(head) }
-  const writer = await startWriter(context, system, log, { publicUrl, newcomers, recording })
+  const index: KnownIndex = { knownCheckpoint: knownIndexCheckpoint }
+  const writer = await startWriter(context, system, log, { publicUrl, newcomers, recording, index })
   const figures = () => system.figures()
   const ofConsole = consoleRoutes(context, log, writer.application, { publicUrl, localUrl, figures, onReset })
   const ofServerApi = serverApiRoutes(writer.application.serverRoutes, addresses.serverApiUrl)

@@ -182,6 +182,7 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   const server = await startDev(t)
   const page = await openConsole(t, server.http)
   t.same(await verify(page), ['✓ keys', '✓ signature', '– consistency', '– inclusion'], 'an empty log')
+  t.match(await page.locator('#log').innerText(), /Index: begins with the first entry/)
 
   const ann = await DevPerson.signIn(server.http, 'Ann')
   await registerKeys(server, 4)
@@ -193,6 +194,10 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.same(await verify(page, { leaf: '0', device: ann.device }), steps)
   t.match(await page.locator('.steps').innerText(), `the VRF proof holds for ${ann.device}`)
   t.match(await page.locator('#log').innerText(), /This page remembers tree size 5/)
+  t.match(
+    await page.locator('#log').innerText(),
+    /Index: (is being built, |\d+ lea\w+, the newest over )\d of 5 entries/,
+  )
   const others = [...steps.slice(0, 4), '✗ vrf']
   t.same(await verify(page, { leaf: '1' }), others, 'the key of another is not hers')
   await registerKeys(server, 260, 10)

@@ -588,7 +588,8 @@ t.test('config check tells every fault of file and environment, and touches noth
   writeFileSync(path, JSON.stringify({ ...keys, ...data }))
   t.match(await check(), {
     code: 0,
-    stdout: /^warning .*CALLSIGN_LOG_HEAD_FILE.*\nwarning .*CALLSIGN_SMTP_URL.*\nok .*production/,
+    stdout:
+      /^warning .*CALLSIGN_LOG_HEAD_FILE.*\nwarning .*CALLSIGN_SMTP_URL.*\nnote .*KT_INDEX_PRIVATE_KEY.*\nok .*production/,
   })
   t.match(await check({ CALLSIGN_HTTP_PORT: 'y' }), { code: 1 }, 'the environment wins')
   t.notOk(existsSync(data.CALLSIGN_DATA_DIR))

@@ -105,7 +105,7 @@ t.test('a write reported as failed may have taken effect, or be found to have', 
       if (isThere || !mayFail) await writeDurably(where, text, 0o644)
       if (mayFail) throw Object.assign(new Error('the folder was not synced'), { code: 'EIO' })
     }
-    const file = HeadFile.open(path, SIGNER, undefined, write, 0)
+    const file = HeadFile.open(path, SIGNER, { write, retryMs: 0 })
     await file.record(headOf(1))
     mayFail = true
     await t.rejects(file.record(headOf(2)), { code: 'STORE_UNAVAILABLE', message: /EIO/ })

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { post } from '../../src/delivery/http-post.ts'
+import { KEY_LOG } from '../../src/keyserver/kept-log.ts'
 import { WitnessLink } from '../../src/keyserver/witness-link.ts'
 import { type WitnessEvent, WitnessRounds, type WitnessTimes } from '../../src/keyserver/witness-rounds.ts'
 import { parseAddCheckpoint } from '../../src/log/add-checkpoint.ts'
@@ -129,6 +130,7 @@ async function stageWith(
   const lost = deferred()
   const waiting: { treeSize: number; resolve: (head: LogHead) => void }[] = []
   const rounds = new WitnessRounds({
+    of: KEY_LOG,
     quorum,
     links,
     keep: async head => void kept.push(head),

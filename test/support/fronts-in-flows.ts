@@ -28,6 +28,7 @@ export const WITH_FRONTS_LONG = [
   'development',
   'device-lists',
   'hostile-keys',
+  'index-lookups',
   'key-members',
   'media-gateway',
   'openapi',

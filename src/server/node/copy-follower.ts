@@ -4,8 +4,10 @@ import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { messageOf, SignalError } from '../../errors.ts'
-import { headIn, LogStore } from '../../keyserver/log-store.ts'
+import { INDEX_HEAD } from '../../keyserver/index/index-tables.ts'
+import { HEAD, headIn, LogStore } from '../../keyserver/log-store.ts'
 import type { ShownHeads } from '../../keyserver/shown-heads.ts'
+import type { LogHead } from '../../log/checkpoint.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import type { LedgerChange, Position } from '../../store/postgres/changes.ts'
 import type { Follower } from '../../store/postgres/follower.ts'
@@ -147,6 +149,8 @@ export interface CopyDeps {
   readonly ledger: PostgresLedger
   readonly database: LmdbStore
   readonly shownHeads: ShownHeads
+  /** Of the index, whose heads a reader sees with the changes that have them. */
+  readonly indexHeads?: ShownHeads | undefined
   readonly context: Pick<Process, 'config' | 'logger' | 'fatal' | 'world'>
   /** Called after changes were applied. */
   readonly onApplied: () => void
@@ -227,12 +231,23 @@ export class CopyFollower {
   async #apply(changes: readonly LedgerChange[]): Promise<void> {
     const { database, shownHeads, onApplied } = this.#deps
     const read = changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) }))
+    const rows = read.flatMap(change => change.rows)
     // First: from then on a front may show it.
-    const head = headIn(read.flatMap(({ rows }) => rows))
+    const head = headIn(HEAD, rows)
     if (head !== undefined) await shownHeads.record(head)
+    await this.#recordOfIndex(headIn(INDEX_HEAD, rows))
     await database.apply(read)
     this.#applied.reach(database.lastChange)
     onApplied()
+  }
+
+  /** The node goes on without it, and as the writer would hold the index. */
+  async #recordOfIndex(head: LogHead | undefined): Promise<void> {
+    const { indexHeads, context } = this.#deps
+    if (head === undefined) return
+    await indexHeads
+      ?.record(head)
+      .catch(error => context.logger.error({ event: 'index-head-not-recorded', reason: messageOf(error) }))
   }
 
   async #startAnew(reason: string): Promise<void> {

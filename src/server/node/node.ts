@@ -12,13 +12,13 @@ import { WriterLink } from '../../fronts/writer-link.ts'
 import { WriterPort } from '../../fronts/writer-port.ts'
 import { type LogMaker, LogStore } from '../../keyserver/log-store.ts'
 import type { Registration } from '../../keyserver/registration.ts'
-import { ShownHeads } from '../../keyserver/shown-heads.ts'
+import type { ShownHeads } from '../../keyserver/shown-heads.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../../limits.ts'
 import { observeNode, observeStore } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { isOfLostLease } from '../../store/engine/write-failure.ts'
-import { PostgresLedger } from '../../store/postgres/ledger.ts'
+import type { PostgresLedger } from '../../store/postgres/ledger.ts'
 import type { LedgerState } from '../../store/postgres/writer-row.ts'
 import type { GrpcServer, Register } from '../../transport/grpc.ts'
 import type { HttpServer } from '../../transport/http.ts'
@@ -27,7 +27,7 @@ import { operatorServer } from '../listeners.ts'
 import { assertMaker, type Keys, makerOf, readKeys } from '../open-log.ts'
 import { chosenPort, openPort, openPorts } from '../process/listening.ts'
 import { actorSystem, type Process } from '../process/process.ts'
-import type { RunningServer, StartDeps } from '../process/running-server.ts'
+import type { RunningServer } from '../process/running-server.ts'
 import type { Stops } from '../process/stages.ts'
 import { stopProcess } from '../process/stop-process.ts'
 import { Tenure } from '../process/tenure.ts'
@@ -35,49 +35,21 @@ import { VERSION } from '../process/version.ts'
 import { renewSettings } from '../renewal.ts'
 import { type Config, ConfigError, listenersOf } from '../settings/config.ts'
 import type { NodeConfig } from '../settings/node-settings.ts'
+import type { KnownIndex } from '../writer/indexing.ts'
 import { registrationServer } from '../writer/registration-server.ts'
-import { CopyFollower, openFilledCopy } from './copy-follower.ts'
-import { watchDatabase } from './database-watch.ts'
+import { CopyFollower } from './copy-follower.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { NodeFronts } from './node-fronts.ts'
 import { NewsOfNode } from './node-news.ts'
 import type { FollowingNode, NodeRole, WritingNode } from './node-role.ts'
 import { startWriting } from './writing.ts'
 
-/** Resolves when the node serves, as the writer or beside it. Throws as `start`. */
-export async function startNode(
-  context: Process,
-  node: NodeConfig,
-  { say, knownCheckpoint }: Pick<StartDeps, 'say' | 'knownCheckpoint'>,
-): Promise<Node> {
-  const { world, logger } = context
-  const ledger = await PostgresLedger.open({
-    url: node.databaseUrl,
-    node: { name: node.name, address: addressOf(node), version: VERSION },
-    monotonicMs: world.monotonicMs,
-    random: world.random,
-    onFailure: error => logger.warn({ event: 'record-not-written', err: error }),
-  })
-  const { state } = await ledger.writer()
-  if (state !== 'open') {
-    await ledger.close()
-    throw unusable(state)
-  }
-  await watchDatabase(context, ledger, node)
-  const { dataFolder, log } = context.config
-  const shownHeads = ShownHeads.open(dataFolder, log.headFile, readKeys(context.config).signer)
-  const database = await openFilledCopy(context, ledger, shownHeads)
-  const running = new Node(context, node, { ledger, database, shownHeads, knownCheckpoint })
-  await running.listen(say)
-  await running.serve()
-  return running
-}
-
-interface NodeDeps {
+export interface NodeDeps {
   readonly ledger: PostgresLedger
   readonly database: LmdbStore
   readonly shownHeads: ShownHeads
   readonly knownCheckpoint: string | undefined
+  readonly index: KnownIndex
 }
 
 export class Node implements RunningServer {
@@ -281,6 +253,7 @@ export class Node implements RunningServer {
   #openFollower(): CopyFollower {
     return new CopyFollower({
       ...this.#deps,
+      indexHeads: this.#deps.index.shownHeads,
       context: this.#context,
       onApplied: () => this.#fronts.onApplied(),
       onWriter: writer => {
@@ -423,12 +396,9 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
 }
 
-function unusable(state: Exclude<LedgerState, 'open'>): ConfigError {
+/** The refusal to use a ledger in this state. */
+export function unusable(state: Exclude<LedgerState, 'open'>): ConfigError {
   return new ConfigError([`the ledger in CALLSIGN_DATABASE_URL can't be used: ${UNUSABLE[state]}`])
-}
-
-function addressOf({ host, port }: NodeConfig): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function placeOf(address: string): { readonly host: string; readonly port: number } {

@@ -12,6 +12,7 @@ import { publicRoutes } from '../listeners.ts'
 import { openCopiedLog } from '../open-log.ts'
 import type { Tenure } from '../process/tenure.ts'
 import type { Recording } from '../writer/appender.ts'
+import type { KnownIndex } from '../writer/indexing.ts'
 import { startWriter } from '../writer/writer.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { WritingNode } from './node-role.ts'
@@ -22,6 +23,7 @@ interface WritingParts {
   readonly database: LmdbStore
   readonly shownHeads: ShownHeads
   readonly knownCheckpoint: string | undefined
+  readonly index: KnownIndex
   /** The head in the ledger. */
   readonly recordedHead: string | undefined
   readonly system: ActorSystem
@@ -53,6 +55,7 @@ export async function startWriting(tenure: Tenure, parts: WritingParts): Promise
   const writer = await startWriter(context, system, log, {
     publicUrl,
     newcomers: new Newcomers(),
+    index: parts.index,
     recording: recordingOf(context.config.log.witnesses !== undefined, shownHeads, lease),
   })
   tenure.onEnd(() => writer.stops.services?.())

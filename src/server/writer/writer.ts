@@ -14,6 +14,7 @@ import type { Stops } from '../process/stages.ts'
 import { startWitnessing } from '../witnessing.ts'
 import { type Recording, registrationOf, startAppender } from './appender.ts'
 import { type StartedApplication, startApplication } from './application.ts'
+import { type KnownIndex, startIndexing } from './indexing.ts'
 
 export interface Writer {
   readonly log: OpenedLog
@@ -29,6 +30,7 @@ export interface WriterDeps {
   readonly publicUrl: () => string
   readonly newcomers: Newcomers
   readonly recording: Recording
+  readonly index: KnownIndex
 }
 
 /** Starts every part that changes the store: this process is then the writer. */
@@ -36,12 +38,13 @@ export async function startWriter(
   context: WritingProcess,
   system: ActorSystem,
   log: OpenedLog,
-  { publicUrl, newcomers, recording }: WriterDeps,
+  { publicUrl, newcomers, recording, index }: WriterDeps,
 ): Promise<Writer> {
   const fronts = new FrontLinks(log.published, context.world)
   observeFrontLinks(context.metrics, () => fronts.figures())
   const witnesses = await startWitnessing(context, log, fronts, recording.record)
   const appender = await startAppender(context, system, log, { fronts, recording, witnesses })
+  const indexing = startIndexing(context, log, index)
   const register = registrationOf(context, log, appender)
   const application = await startApplication(context, log, system, { publicUrl, register, newcomers })
   await log.guard.confirm()
@@ -59,7 +62,7 @@ export async function startWriter(
       inboxes: () => application.stores.deviceInbox.settleNow(),
       async services() {
         witnesses?.close()
-        await Promise.all([application.close(), log.vrf.close()])
+        await Promise.all([application.close(), log.vrf.close(), indexing?.close()])
       },
     },
   }

@@ -60,6 +60,10 @@ export class LeasedStore implements SharedStore {
     return this.#database.settled()
   }
 
+  dropDeadReaders(): void {
+    this.#database.dropDeadReaders()
+  }
+
   /** Resolves when changes under way have ended, and the ledger is not used any more. */
   async end(): Promise<void> {
     this.#isOver = true

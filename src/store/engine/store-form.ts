@@ -4,7 +4,7 @@
  */
 
 /** Raised with each change of that form, to 255 at most. No code reads an older form: a start refuses it. */
-export const STORE_FORM = 12
+export const STORE_FORM = 13
 
 /** Says what to do with `what`, a store or database of this form; undefined where this program reads it. */
 export function refusalOfForm(form: unknown, what: string): string | undefined {

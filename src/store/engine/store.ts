@@ -133,4 +133,6 @@ export interface SharedStore extends Store {
   follow(listener: (change: FollowedCommit) => void): () => void
   /** Resolves when the changes that were asked for so far have ended. */
   settled(): Promise<void>
+  /** See `LmdbStore.dropDeadReaders`. */
+  dropDeadReaders(): void
 }

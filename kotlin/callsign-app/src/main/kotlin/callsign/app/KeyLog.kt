@@ -5,8 +5,10 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
+import callsign.verify.AbsentList
 import callsign.verify.CallKeyContent
 import callsign.verify.Check
+import callsign.verify.CompletenessDemand
 import callsign.verify.ContactDevices
 import callsign.verify.DeviceEvent
 import callsign.verify.DeviceList
@@ -96,9 +98,13 @@ internal fun publishedUserOf(members: JsonObject): PublishedUser {
         device.text("signingKey")?.let { "${device.needId("deviceId")}" to it }
     }
     val userId = members.needId("userId")
-    val user = NamedUser("$userId", named, members.text("deviceList"), members.text("deviceListHash"))
+    val absent = (members["absent"] as? JsonObject)?.let(::absentListOf)
+    val user = NamedUser("$userId", named, members.text("deviceList"), members.text("deviceListHash"), absent)
     return PublishedUser(userId, user, signingKeys.toMap())
 }
+
+private fun absentListOf(members: JsonObject) =
+    AbsentList(members.needText("vrfHash"), members.needText("vrfProof"), members["indexProof"]?.toString())
 
 /** [list] is null where the user never had one. */
 internal class OwnUser(val user: PublishedUser, val list: DeviceList?)
@@ -115,11 +121,14 @@ internal class KeyLog(
     url: String,
     transport: LogTransport,
     private val onReset: OnReset,
+    completeness: CompletenessDemand?,
+    maxIndexAgeMs: Long?,
     private val onEvent: (KeyEvent) -> Unit,
 ) {
     val self = OwnKeyHolder(device.userId, device.deviceId, device.keys)
     private val stores = LogStores(storage, device.userId, keys)
-    private val client = LogClient(keys, url, stores.checkpoints, transport)
+    private val client =
+        LogClient(keys, url, stores.checkpoints, transport, completeness = completeness, maxIndexAgeMs = maxIndexAgeMs)
     private val contacts = ContactDevices(client, stores.knownUsers) { userId, after ->
         val query = after?.let { "&after=$it" }.orEmpty()
         session.ask("GET", "user/device-lists?userId=$userId$query").texts("lists")
@@ -179,7 +188,7 @@ internal class KeyLog(
     suspend fun shareFragment(): String {
         // Else a server could have this user vouch for a list that is not theirs.
         val own = listed(device.userId)
-        return shareFragment(own, checked { client.highestCheckpoint() })
+        return shareFragment(own, checked { client.highestCheckpoint() }, checked { client.highestIndexCheckpoint() })
     }
 
     /**
@@ -194,8 +203,10 @@ internal class KeyLog(
             throw damaged(cause)
         }
         if (shared == null) throw damaged()
-        val refusal = shared.note?.let { compare(shared.person.userId, it) }
-        if (refusal != null && refusal.check in FOREIGN) throw damaged()
+        for (note in listOfNotNull(shared.note, shared.indexNote)) {
+            val refusal = compare(shared.person.userId, note)
+            if (refusal != null && refusal.check in FOREIGN) throw damaged()
+        }
         return shared
     }
 
