@@ -6,9 +6,9 @@
 import { encodeBase64 } from '#primitives'
 import { INDEX_LOOKUPS_KEPT_MAX } from '../../limits.ts'
 import type { Hash } from '../../log/hash.ts'
-import { parseIndexLeaf } from '../../log/index-leaf.ts'
+import { indexValueOf, parseIndexLeaf } from '../../log/index-leaf.ts'
 import { verifyPatricia } from '../../log/patricia.ts'
-import { indexValueOf, lookUpIn, type ReadRow } from '../../log/patricia-rows.ts'
+import { lookUpIn, type ReadRow } from '../../log/patricia-rows.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 
 /** The last leaf of the output log, and that it is. */
