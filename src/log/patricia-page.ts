@@ -100,6 +100,7 @@ export class Page {
       for (let octet = from; octet < from + INDEX_BYTES; octet++) index = index * 256 + this.bytes[octet]!
       indexes.push(index)
     }
+    if (indexes.length === 0) throw damagedRow('has a key without indexes')
     return indexes
   }
 

@@ -1,6 +1,7 @@
 /** Lookups in an index: each verified as a client would, over a store whose index grows, is held, or is damaged. */
 
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { absencesIn } from '../../../src/keyserver/index/absences.ts'
 import { IndexReader } from '../../../src/keyserver/index/index-reader.ts'
@@ -13,6 +14,7 @@ import {
   SHOWN,
 } from '../../../src/keyserver/index/index-tables.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
+import { type LookedUpLog, lookupRoutes, type Prover } from '../../../src/keyserver/lookups.ts'
 import { openCheckpoint } from '../../../src/log/checkpoint.ts'
 import { hashLeaf } from '../../../src/log/hash.ts'
 import { verifyInclusion } from '../../../src/log/inclusion.ts'
@@ -96,6 +98,8 @@ t.test('every key of a log, and keys that are not in it, with proofs of one leaf
     if (treeSize !== 1_801 || indexes.join() !== expected.join()) t.fail(`device ${number}: ${indexes}`)
   }
   t.equal(reader.lookUp(keyUnder(devices[7]!)), found[7], 'the same by the key alone')
+  for (const route of lookupRoutes({} as LookedUpLog, {} as Prover, reader))
+    t.match(route, { isLookup: true, countsFor: 'good-token' }, `${route.path} counts as a lookup`)
   t.same(Object.keys(JSON.parse(found[7]!)), [
     'output_log_cp',
     'output_log_leaf',
@@ -129,6 +133,30 @@ t.test('each new leaf is shown at once, with the cosignatures that its checkpoin
   const { output_log_cp } = JSON.parse(reader.lookUpAll([vrfHash])![0]!)
   t.match(Buffer.from(output_log_cp, 'base64').toString(), /\n\u2014 witness\.example /)
   t.equal(reader.head.treeSize, 31)
+})
+
+t.test('lookups while leaves are written are each of one leaf', async t => {
+  const { reader, faults, grow } = await openStage(t, 200)
+  const asked = Array.from({ length: 40 }, (_, number) => textOf(deviceOf(number * 9)))
+  const sizes = new Set<number>()
+  for (let leaf = 0; leaf < 20; leaf++) {
+    let isGrown = false
+    const growing = grow(freshKeys(200 + leaf * 10, 10)).finally(() => {
+      isGrown = true
+    })
+    while (!isGrown) {
+      const found = reader.lookUpAll(asked)!.map((json, at) => verified(asked[at]!, json))
+      const { treeSize } = found[0]!
+      for (const [at, each] of found.entries())
+        if (each.treeSize !== treeSize || each.indexes.join() !== (at * 9 < treeSize ? `${at * 9}` : ''))
+          t.fail(`${each.indexes} of device ${at * 9} in a tree of ${each.treeSize}, not ${treeSize}`)
+      sizes.add(treeSize)
+      await setImmediate()
+    }
+    await growing
+  }
+  t.ok(sizes.size > 1)
+  t.same(faults, [])
 })
 
 t.test('while it is built, where it is held, and under another key there is no index', async t => {
