@@ -95,7 +95,8 @@ export class IndexProcess {
     child.once('error', error => this.#onEnd(child, ended(error.message)))
     child.once('exit', (code, signal) => {
       this.#onEnd(child, ended(`it ended (${signal ?? code})`))
-      if (code !== 0) this.#onKilled()
+      // After the end the store may be closed, and whoever opens it next drops them.
+      if (code !== 0 && !this.#isClosed) this.#onKilled()
     })
     return child
   }
