@@ -73,15 +73,16 @@ export class IndexProcess {
     })
   }
 
-  /** Resolves when the process has ended: only then may the store be closed, which is told of that. */
+  /** Resolves when the process has ended, and `onKilled` has been called: after that the store may be closed. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
     const child = this.#child
     if (child === undefined) return
-    const exit = once(child, 'exit')
+    // One that could not be started has no end, but an error.
+    const end = once(child, 'exit').catch(() => undefined)
     child.kill('SIGKILL')
-    await exit
+    await end
   }
 
   #start(): ChildProcess {
@@ -94,7 +95,8 @@ export class IndexProcess {
     child.once('error', error => this.#onEnd(child, ended(error.message)))
     child.once('exit', (code, signal) => {
       this.#onEnd(child, ended(`it ended (${signal ?? code})`))
-      if (code !== 0) this.#onKilled()
+      // After the end the store may be closed, and whoever opens it next drops them.
+      if (code !== 0 && !this.#isClosed) this.#onKilled()
     })
     return child
   }

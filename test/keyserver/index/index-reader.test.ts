@@ -185,15 +185,31 @@ t.test('while it is built, where it is held, and under another key there is no i
       'INDEX_UNAVAILABLE',
       what,
     )
+    // Leaves are there while the map is built again.
     t.equal(
       codeOf(() => each.tileVolatile({ level: 0, index: 0, width: 1 })),
-      'INDEX_UNAVAILABLE',
+      what === 'being built' ? 'none' : 'INDEX_UNAVAILABLE',
       what,
     )
   }
   await database.change(change => change.put(INDEX_STATE, MAP, state))
   t.equal(verified(vrfHash, reader.lookUpAll([vrfHash])![0]!).indexes.length, 1, 'and then there is again')
   t.same(faults, [], 'none of it is a fault')
+})
+
+t.test('a leaf that waits for its quorum can be read, and is not shown', async t => {
+  const { database, reader, index } = await openStage(t, 20)
+  await index.addLeaf(new LogStore(database).head()!)
+  const [state, shown] = database.view(view => [view.get(INDEX_STATE, MAP)!, view.get(INDEX_HEAD, SHOWN)!])
+  await index.addLeaf(new LogStore(database).head()!)
+  await database.change(change => {
+    change.put(INDEX_STATE, MAP, state)
+    change.put(INDEX_HEAD, SHOWN, shown)
+  })
+  const { treeSize } = reader.head
+  t.equal(treeSize, shown.treeSize)
+  const widthOf = (width: number) => reader.tileVolatile({ level: 'entries', index: 0, width }) !== undefined
+  t.same([treeSize, treeSize + 1, treeSize + 2].map(widthOf), [true, true, false])
 })
 
 t.test('a damaged index gives nothing out, and is one fault in the log', async t => {
