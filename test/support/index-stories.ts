@@ -210,6 +210,16 @@ const STORIES: Readonly<Record<string, Story>> = {
     },
   },
 
+  'a tail of more than 4,096 entries is not read': {
+    async tell(app) {
+      app.log.grow(40 + 4_097)
+      await app.look('verified 20 of 4137, tail-unread | 4137, pending , index 1')
+      await app.look(INCOMPLETE)
+      app.log.index.append(app.log)
+      await app.look('verified 20 of 4137, complete [3,20] age unknown unproved | 4137, pending , index 2')
+    },
+  },
+
   'an answer without a proof is refused where one is demanded': {
     options: DEMANDED,
     async tell(app) {
