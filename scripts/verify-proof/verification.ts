@@ -15,6 +15,7 @@ import {
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
 import { given, parseOptions, UsageError } from '../support/command.ts'
+import { completenessOf } from './completeness.ts'
 
 export type ExitCode = 0 | 1 | 2
 
@@ -37,6 +38,11 @@ export interface Settings {
   readonly stateFile: string | undefined
 }
 
+/** `indexProof` is anything, or undefined. */
+interface ReadResult extends LookupResult {
+  readonly indexProof: unknown
+}
+
 /** Input that is no lookup result. */
 class InputError extends Error {}
 
@@ -49,6 +55,7 @@ export function readSettings(
   if (values.help) return undefined
   const vkey = given('--vkey or KT_PUBLIC_KEY', values.vkey ?? environment.KT_PUBLIC_KEY)
   const vrfPublicKey = given('--vrf-key or VRF_PUBLIC_KEY', values['vrf-key'] ?? environment.VRF_PUBLIC_KEY)
+  const indexVkey = values['index-vkey'] ?? environment.KT_INDEX_PUBLIC_KEY
   const userId = given('--user', values.user)
   const deviceId = given('--device', values.device)
   const publicKey = given('--public-key', values['public-key'])
@@ -56,7 +63,8 @@ export function readSettings(
   try {
     inputOf(claim)
     if (!isCanonicalBase64(publicKey)) throw new UsageError('--public-key is not base64')
-    return { keys: parseLogKeys({ vkey, vrfPublicKey }), claim, stateFile: values.state }
+    const keys = parseLogKeys({ vkey, vrfPublicKey, ...(indexVkey && { indexVkey }) })
+    return { keys, claim, stateFile: values.state }
   } catch (error) {
     throw new UsageError(messageOf(error))
   }
@@ -68,7 +76,7 @@ export async function verify(
   input: AsyncIterable<Buffer>,
   tell: Tell,
 ): Promise<ExitCode> {
-  let result: LookupResult
+  let result: ReadResult
   try {
     result = readResult(await readAll(input))
   } catch (error) {
@@ -83,7 +91,13 @@ export async function verify(
     tell(stepOf(verdict, result))
     return 1
   }
-  return stateFile === undefined ? 0 : holdAgainstState(stateFile, keys, verdict.checkpoint, tell)
+  const held = stateFile === undefined ? 0 : holdAgainstState(stateFile, keys, verdict.checkpoint, tell)
+  if (held !== 0 || (keys.index === undefined && result.indexProof === undefined)) return held
+  const step = completenessOf(keys, verdict, result.indexProof)
+  tell({ check: 'completeness', ...step })
+  if (step.ok !== null) return step.ok ? 0 : 1
+  // Who names no key of an index asks for no proof of it.
+  return keys.index === undefined ? 0 : 2
 }
 
 /** Compares with what the file remembers, and remembers a larger tree. A refusal leaves the file as it is. */
@@ -143,7 +157,7 @@ async function readAll(input: AsyncIterable<Buffer>): Promise<Uint8Array> {
 }
 
 /** Throws `InputError` unless the input is one result, or an answer with one; whether its texts hold comes later. */
-function readResult(input: Uint8Array): LookupResult {
+function readResult(input: Uint8Array): ReadResult {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(input))
@@ -152,11 +166,13 @@ function readResult(input: Uint8Array): LookupResult {
   }
   const { results }: Partial<Record<string, unknown>> = { ...(value as object) }
   const result: unknown = Array.isArray(results) && results.length === 1 ? results[0] : value
-  const { publicKey, vrfHash, proof }: Partial<Record<string, unknown>> = { ...(result as object) }
+  const { publicKey, vrfHash, proof, indexProof }: Partial<Record<string, unknown>> = {
+    ...(result as object),
+  }
   if (typeof publicKey !== 'string' || typeof vrfHash !== 'string' || typeof proof !== 'string') {
     throw new InputError('the input is not a result {"publicKey", "vrfHash", "proof"}; pass one of results')
   }
-  return { publicKey, vrfHash, proof }
+  return { publicKey, vrfHash, proof, indexProof }
 }
 
 function stepOf({ check, detail }: Refusal, { proof }: LookupResult): Step {
@@ -175,6 +191,7 @@ const OPTIONS = {
   'public-key': { type: 'string' },
   vkey: { type: 'string' },
   'vrf-key': { type: 'string' },
+  'index-vkey': { type: 'string' },
   state: { type: 'string' },
   help: { type: 'boolean' },
 } as const
