@@ -1,7 +1,14 @@
 /** The verdict of `verify-proof` on one lookup result, step by step. */
 
-import { type LogKeys, parseLogKeys } from '../../src/client/log-keys.ts'
-import { inputOf, type LookupClaim, type LookupResult, verifyLookup } from '../../src/client/lookup.ts'
+import { judgeCompleteness, verifyIndex } from '../../src/client/index-proof.ts'
+import { type IndexKeys, type LogKeys, parseLogKeys } from '../../src/client/log-keys.ts'
+import {
+  inputOf,
+  type LookupClaim,
+  type LookupResult,
+  type VerifiedKey,
+  verifyLookup,
+} from '../../src/client/lookup.ts'
 import type { SignedCheckpoint } from '../../src/client/signed-checkpoint.ts'
 import type { Refusal } from '../../src/client/verdict.ts'
 import { messageOf } from '../../src/errors.ts'
@@ -15,7 +22,6 @@ import {
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
 import { given, parseOptions, UsageError } from '../support/command.ts'
-import { completenessOf } from './completeness.ts'
 
 export type ExitCode = 0 | 1 | 2
 
@@ -38,10 +44,7 @@ export interface Settings {
   readonly stateFile: string | undefined
 }
 
-/** `indexProof` is anything, or undefined. */
-interface ReadResult extends LookupResult {
-  readonly indexProof: unknown
-}
+type SavedResult = LookupResult & { readonly indexProof: unknown }
 
 /** Input that is no lookup result. */
 class InputError extends Error {}
@@ -55,7 +58,6 @@ export function readSettings(
   if (values.help) return undefined
   const vkey = given('--vkey or KT_PUBLIC_KEY', values.vkey ?? environment.KT_PUBLIC_KEY)
   const vrfPublicKey = given('--vrf-key or VRF_PUBLIC_KEY', values['vrf-key'] ?? environment.VRF_PUBLIC_KEY)
-  const indexVkey = values['index-vkey'] ?? environment.KT_INDEX_PUBLIC_KEY
   const userId = given('--user', values.user)
   const deviceId = given('--device', values.device)
   const publicKey = given('--public-key', values['public-key'])
@@ -63,7 +65,8 @@ export function readSettings(
   try {
     inputOf(claim)
     if (!isCanonicalBase64(publicKey)) throw new UsageError('--public-key is not base64')
-    const keys = parseLogKeys({ vkey, vrfPublicKey, ...(indexVkey && { indexVkey }) })
+    const indexVkey = values['index-vkey']
+    const keys = parseLogKeys({ vkey, vrfPublicKey, ...(indexVkey !== undefined && { indexVkey }) })
     return { keys, claim, stateFile: values.state }
   } catch (error) {
     throw new UsageError(messageOf(error))
@@ -76,7 +79,7 @@ export async function verify(
   input: AsyncIterable<Buffer>,
   tell: Tell,
 ): Promise<ExitCode> {
-  let result: ReadResult
+  let result: SavedResult
   try {
     result = readResult(await readAll(input))
   } catch (error) {
@@ -91,13 +94,47 @@ export async function verify(
     tell(stepOf(verdict, result))
     return 1
   }
-  const held = stateFile === undefined ? 0 : holdAgainstState(stateFile, keys, verdict.checkpoint, tell)
-  if (held !== 0 || (keys.index === undefined && result.indexProof === undefined)) return held
-  const step = completenessOf(keys, verdict, result.indexProof)
-  tell({ check: 'completeness', ...step })
-  if (step.ok !== null) return step.ok ? 0 : 1
-  // Who names no key of an index asks for no proof of it.
-  return keys.index === undefined ? 0 : 2
+  const unproved =
+    keys.index === undefined ? 0 : newestStep({ ...keys, index: keys.index }, verdict, result, tell)
+  if (unproved === 1 || stateFile === undefined) return unproved
+  return holdAgainstState(stateFile, keys, verdict.checkpoint, tell) || unproved
+}
+
+/** Tells whether the result's proof from the index shows that it is the newest. Nothing is fetched: the tail stays unread. */
+function newestStep(
+  keys: LogKeys & { readonly index: IndexKeys },
+  { vrfHash, index, checkpoint }: VerifiedKey,
+  { indexProof }: SavedResult,
+  tell: Tell,
+): ExitCode {
+  const step = { check: 'completeness', index: `${index}` }
+  if (indexProof === undefined) {
+    tell({ ...step, ok: null, detail: 'the result has no indexProof: ask for one with "index": true' })
+    return 2
+  }
+  const found = verifyIndex(keys, vrfHash, indexProof, { nowMs: Date.now() })
+  if (found.kind === 'refused') {
+    tell({ ...step, check: nameOf(found.check), ok: false, detail: found.detail })
+    return 1
+  }
+  const { input } = found
+  const [from, to] = [input.treeSize, checkpoint.treeSize]
+  if (from === to && input.rootHash !== checkpoint.rootHash) {
+    const detail = `the log signed tree size ${to} with two roots: its index is of another tree`
+    tell({ ...step, ok: false, detail, notes: [input.note, checkpoint.note] })
+    return 1
+  }
+  const shown = { index, treeSize: to }
+  const judged = judgeCompleteness({ isProved: false, index: found }, from >= to ? [] : 'unread', shown)
+  if (judged.kind === 'refused') {
+    tell({ ...step, ok: false, detail: judged.detail })
+    return 1
+  }
+  const isComplete = judged.kind === 'judged' && judged.completeness.complete === true
+  const unread =
+    judged.kind === 'judged' ? `the index knows nothing of entries ${from} to ${to - 1}` : judged.detail
+  tell({ ...step, ok: isComplete || null, detail: isComplete ? 'it is the newest, by the index' : unread })
+  return isComplete ? 0 : 2
 }
 
 /** Compares with what the file remembers, and remembers a larger tree. A refusal leaves the file as it is. */
@@ -157,7 +194,7 @@ async function readAll(input: AsyncIterable<Buffer>): Promise<Uint8Array> {
 }
 
 /** Throws `InputError` unless the input is one result, or an answer with one; whether its texts hold comes later. */
-function readResult(input: Uint8Array): ReadResult {
+function readResult(input: Uint8Array): SavedResult {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(input))

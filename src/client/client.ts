@@ -19,6 +19,7 @@ export {
   ContactDevices,
   type NamedDevice,
   type NamedUser,
+  otherKeyOf,
   type VerifiedDevice,
   type VerifiedDevices,
 } from './contact-devices.ts'
@@ -27,6 +28,8 @@ export {
   type Completeness,
   type IndexProof,
   judgeCompleteness,
+  type LeastProved,
+  leastOf,
   type ShownEntry,
   type VerifiedIndex,
   verifyIndex,

@@ -13,7 +13,7 @@ import {
 import { equalHashes } from '../log/hash.ts'
 import type { ListedPerson } from './comparison.ts'
 import type { AbsentList } from './index-check.ts'
-import type { Completeness } from './index-proof.ts'
+import { type LeastProved, leastOf, UNINDEXED } from './index-proof.ts'
 import { compareOwnKeys } from './key-history.ts'
 import {
   changesOf,
@@ -62,9 +62,8 @@ export interface VerifiedDevices {
   readonly basis: 'list' | 'first-use'
   /** Encrypt for these only. */
   readonly devices: readonly VerifiedDevice[]
-  /** What the log's index proves of all that was looked up: the least of it. */
-  readonly complete: Completeness['complete']
-  /** Whether cosigners that rebuild the index vouch for all of it. */
+  /** What the log's index proves of all that was looked up. */
+  readonly complete: LeastProved['complete']
   readonly isProved: boolean
   readonly list?: DeviceList
   /** Ask before you encrypt for them. It comes again until `accept` is called. */
@@ -140,19 +139,20 @@ export class ContactDevices {
    */
   async checkOwnList(userId: string): Promise<OwnKeysReport | Refusal | Unanswered> {
     const list = (await this.#store.get(userId))?.list
-    if (list === undefined) return { kind: 'clean', entries: [], complete: 'unindexed' }
+    if (list === undefined) return { kind: 'clean', entries: [], ...leastOf([UNINDEXED]) }
     const { vrfHash, index, since } = list
     const bytes = decodeBase64(list.list)
     const hash = encodeBase64(deviceListHash(bytes))
     const claim = { userId, deviceId: LIST_SLOT, vrfHash, publicKeys: [hash] }
     const report = await this.#client.checkOwnKeys(claim)
     if (report.kind !== 'clean' && report.kind !== 'alert') return report
-    const { entries, checkpoint, complete } = report
+    const { entries, checkpoint, complete, isProved } = report
     const followed = entries.filter(entry => entry.index >= since.index && entry.index <= index)
     // Each list names the one before, and the device that signed it had judged that: one entry too many is a list beside them.
     const isWhole = followed.length === parseDeviceList(bytes).seq - since.seq + 1
     const judged = entries.filter(entry => (isWhole ? entry.index >= index : entry.index >= since.index))
-    return { ...compareOwnKeys(judged, [hash]), entries, complete, ...(checkpoint && { checkpoint }) }
+    const proved = { complete, isProved }
+    return { ...compareOwnKeys(judged, [hash]), entries, ...proved, ...(checkpoint && { checkpoint }) }
   }
 
   async #trustOnFirstUse({
@@ -360,21 +360,17 @@ function otherKey(
   const at = outcomes.findIndex(
     (outcome, position) => claims[position]!.deviceId !== LIST_SLOT && hasOtherKey(outcome as VerifiedKey),
   )
-  if (at < 0) return undefined
-  const detail = `another key was logged under the hash of device ${claims[at]!.deviceId}`
+  return at < 0 ? undefined : otherKeyOf(claims[at]!.deviceId)
+}
+
+/** The refusal of a device that has a second key in the log. */
+export function otherKeyOf(deviceId: string): Refusal {
+  const detail = `another key was logged under the hash of device ${deviceId}`
   return { kind: 'refused', check: 'otherKey', detail }
 }
 
 function hasOtherKey(verdict: VerifiedKey): boolean {
   return verdict.complete === true && verdict.indexes.length > 1
-}
-
-function leastOf(proved: readonly Completeness[]): Pick<VerifiedDevices, 'complete' | 'isProved'> {
-  const least = ['unindexed', 'tail-unread'].find(each => proved.some(({ complete }) => complete === each))
-  return {
-    complete: (least as 'unindexed' | 'tail-unread' | undefined) ?? true,
-    isProved: proved.every(each => each.complete === true && each.isProved),
-  }
 }
 
 function knownDevice({ deviceId, publicKey }: NamedDevice): KnownDevice {

@@ -5,6 +5,7 @@ import {
   type Completeness,
   judgeCompleteness,
   type ShownEntry,
+  UNINDEXED,
   type VerifiedIndex,
   verifyIndex,
 } from './index-proof.ts'
@@ -80,7 +81,7 @@ export class IndexCheck {
 
   /** Whether nothing is in the log for a user and device, up to the highest checkpoint seen. */
   async absent(identity: Identity, absent: AbsentList | undefined): Promise<Absence | Refusal | Unanswered> {
-    if (!this.isAsked) return { kind: 'verified', complete: 'unindexed' }
+    if (!this.isAsked) return { kind: 'verified', ...UNINDEXED }
     const input = inputOf(identity)
     const named = settle(() => this.#namedHash(input, absent))
     if (named.kind === 'refused') return named
@@ -110,7 +111,7 @@ export class IndexCheck {
     const { keys, demand } = this.#sources
     const isDemanded = demand === 'demand' || (await this.#pin.highest()) !== undefined
     if (indexProof === undefined)
-      return isDemanded ? refused('the answer has no proof from the index') : UNINDEXED
+      return isDemanded ? refused('the answer has no proof from the index') : UNASKED
     const { maxAgeMs } = this.#sources
     const index = verifyIndex(keys, vrfHash, indexProof, { nowMs: this.#sources.freshness().nowMs, maxAgeMs })
     if (index.kind === 'refused') return index
@@ -167,6 +168,6 @@ function refused(detail: string): Refusal {
   return { kind: 'refused', check: 'completeness', detail }
 }
 
-const UNINDEXED: Judged = { kind: 'judged', completeness: { complete: 'unindexed' } }
+const UNASKED: Judged = { kind: 'judged', completeness: UNINDEXED }
 /** 80 octets in base64. */
 const PROOF_CHARS_MAX = 108

@@ -56,6 +56,21 @@ export type Completeness =
     }
   | { readonly complete: 'tail-unread' | 'unindexed' }
 
+export const UNINDEXED: Completeness = { complete: 'unindexed' }
+
+/** The least of what several answers prove. */
+export interface LeastProved {
+  readonly complete: Completeness['complete']
+  readonly isProved: boolean
+}
+
+export function leastOf(proved: readonly Completeness[]): LeastProved {
+  const isProved = proved.every(each => each.complete === true && each.isProved)
+  for (const complete of ['unindexed', 'tail-unread'] as const)
+    if (proved.some(each => each.complete === complete)) return { complete, isProved }
+  return { complete: true, isProved }
+}
+
 /**
  * Checks a proof by itself, in this order: form, output checkpoint, its last leaf with the input checkpoint, the way in the
  * map, and last the cosignatures of the index's quorum and how old they are. Refused at `completeness` or as a checkpoint.

@@ -78,5 +78,5 @@ function hashIn(entry: Uint8Array): string {
 }
 
 /** Some 600 kB, of keys as apps have them: an index that is further behind does not do its work. */
-export const TAIL_ENTRIES_MAX = 4_096
+const TAIL_ENTRIES_MAX = 4_096
 const NO_INDEXES: readonly number[] = []

@@ -8,7 +8,7 @@ import { LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { indexOriginOf } from '../log/index-leaf.ts'
 import { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
 import { type Absence, type AbsentList, type CompletenessDemand, IndexCheck } from './index-check.ts'
-import type { Completeness } from './index-proof.ts'
+import { type LeastProved, leastOf, UNINDEXED } from './index-proof.ts'
 import {
   compareOwnKeys,
   type HistoryClaim,
@@ -63,13 +63,15 @@ export interface OwnDevice extends HistoryClaim {
   readonly publicKeys: readonly string[]
 }
 
-/** The keys logged in the device's name; no checkpoint when the server denies that there are any. */
-export type OwnKeysReport = OwnKeys & {
-  readonly entries: readonly LoggedKey[]
-  /** Whether the index proves that there are no others. */
-  readonly complete: Completeness['complete']
-  readonly checkpoint?: SignedCheckpoint
-}
+/**
+ * The keys logged in the device's name, and whether the index proves that there are no others; no checkpoint when the server
+ * denies that there are any.
+ */
+export type OwnKeysReport = OwnKeys &
+  LeastProved & {
+    readonly entries: readonly LoggedKey[]
+    readonly checkpoint?: SignedCheckpoint
+  }
 
 interface CheckpointVerdict {
   readonly kind: 'verified'
@@ -139,7 +141,7 @@ export class LogClient {
   async checkOwnKeys(device: OwnDevice): Promise<OwnKeysReport | Refusal | Unanswered> {
     const { userId, deviceId, vrfHash, publicKeys } = device
     const newest = await this.lookUp({ userId, deviceId, vrfHash })
-    if (isDenial(newest)) return { ...compareOwnKeys([], publicKeys), entries: [], complete: 'unindexed' }
+    if (isDenial(newest)) return { ...compareOwnKeys([], publicKeys), entries: [], ...leastOf([UNINDEXED]) }
     if (newest.kind !== 'verified') return newest
     const history = await this.#keyHistory(device)
     if (isDenial(history)) return incomplete(newest.index, 'the answer that there is no history')
@@ -148,8 +150,7 @@ export class LogClient {
     const shown = newest.complete === true ? newest.indexes : [newest.index]
     const leftOut = shown.find(shownIndex => !entries.some(({ index }) => index === shownIndex))
     if (leftOut !== undefined) return incomplete(leftOut, `the history at tree size ${checkpoint.treeSize}`)
-    const { complete } = newest
-    return { ...compareOwnKeys(entries, publicKeys, newest), entries, checkpoint, complete }
+    return { ...compareOwnKeys(entries, publicKeys, newest), entries, checkpoint, ...leastOf([newest]) }
   }
 
   /** Fetches the current checkpoint and holds it against the highest one seen. */
@@ -190,7 +191,7 @@ export class LogClient {
     identity: Identity,
     absent: AbsentList | undefined,
   ): Promise<Absence | Refusal | Unanswered> {
-    return this.#index?.absent(identity, absent) ?? { kind: 'verified', complete: 'unindexed' }
+    return this.#index?.absent(identity, absent) ?? { kind: 'verified', ...UNINDEXED }
   }
 
   async #lookUpTogether(devices: readonly DeviceToLookUp[]): Promise<LookupOutcome[]> {

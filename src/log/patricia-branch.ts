@@ -64,6 +64,10 @@ export class Branch {
     return branch
   }
 
+  has(child: number): boolean {
+    return this.#has(CHILDREN + child)
+  }
+
   set(child: number, hash: Hash): void {
     const slot = CHILDREN + child
     if (this.#has(slot) && equalHashes(this.#hash(slot), hash)) return

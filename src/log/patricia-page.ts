@@ -50,7 +50,9 @@ export class Page {
     writeNumber(bytes, 1, COUNT_BYTES, keys.length)
     let indexAt = indexesAt
     for (const [at, { key, indexes }] of keys.entries()) {
-      assert(indexes.length < 2 ** 16, 'the log keeps fewer keys for each device')
+      // Our log keeps fewer keys for each device; that of another operator may not.
+      if (indexes.length >= 2 ** 16)
+        throw new SignalError('MALFORMED', 'index has more than 65535 entries under a key')
       bytes.set(key, KEYS_AT + at * HASH_BYTES)
       writeNumber(bytes, countsAt + at * COUNT_BYTES, COUNT_BYTES, indexes.length)
       for (const index of indexes) {
@@ -98,6 +100,7 @@ export class Page {
       for (let octet = from; octet < from + INDEX_BYTES; octet++) index = index * 256 + this.bytes[octet]!
       indexes.push(index)
     }
+    if (indexes.length === 0) throw damagedRow('has a key without indexes')
     return indexes
   }
 

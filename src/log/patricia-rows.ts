@@ -6,9 +6,10 @@
  * those would be more than `PAGE_KEYS_MAX`, a branch with sixteen rows under it. So a lookup reads one row for each factor of
  * 16, and a new key changes as many. A row's id is a 1 bit followed by the bits that its keys share.
  */
+import type { SignalError } from '../errors.ts'
 import { equalHashes, type Hash } from './hash.ts'
 import { indexValueOf } from './index-leaf.ts'
-import { EMPTY_TREE, PatriciaProof } from './patricia.ts'
+import { EMPTY_TREE, firstDifference, PatriciaProof } from './patricia.ts'
 import { Branch, CHILD_BITS, CHILDREN, isBranch } from './patricia-branch.ts'
 import { compareKeys, damagedRow, Page, type PageKey } from './patricia-page.ts'
 
@@ -51,7 +52,7 @@ export function lookUpIn(read: ReadRow, key: Uint8Array): PatriciaLookup {
     if (bits === BITS_MAX) throw damagedRow(TOO_DEEP)
     id = childId(id, Branch.read(row).descend(key, bits, proof))
     row = read(id)
-    if (row === undefined) throw damagedRow(`is missing: ${id.toString(16)}`)
+    if (row === undefined) throw missing(id)
   }
   const page = new Page(row)
   const at = page.descend(key, bits, proof)
@@ -97,7 +98,7 @@ class Growth {
     const sorted = entries.toSorted(
       (one, other) => compareKeys(one.key, other.key) || one.index - other.index,
     )
-    const root = this.#grow(ROOT_ID, 0, sorted, expected)
+    const root = this.#growRow(ROOT_ID, this.#read(ROOT_ID), 0, sorted, expected)
     return { root: root.slice(), rows: this.#rows }
   }
 
@@ -105,9 +106,15 @@ class Growth {
    * Returns the hash of what is under the row, whose keys share their first `bits`. `expected` is what it has to be so far; left
    * out, that is not looked at.
    */
-  #grow(id: number, bits: number, entries: readonly IndexedEntry[], expected?: Hash): Hash {
+  #growRow(
+    id: number,
+    read: Uint8Array | undefined,
+    bits: number,
+    entries: readonly IndexedEntry[],
+    expected: Hash | undefined,
+  ): Hash {
     // What was read lies in memory that the next read uses again.
-    const row = this.#read(id)?.slice()
+    const row = read?.slice()
     if (row !== undefined && isBranch(row))
       return this.#growBranch(id, bits, Branch.read(row), entries, expected)
     if (expected !== undefined)
@@ -115,6 +122,9 @@ class Growth {
     if (row === undefined) return this.#put(id, bits, merged([], entries))
     const page = new Page(row)
     const keys = merged(page.keys(), entries)
+    // The first and the last part where any two do.
+    if (keys.length > 1 && firstDifference(keys[0]!.key, keys.at(-1)!.key) < bits)
+      throw damagedRow('has keys of another row')
     if (!keys.some(each => each.isChanged)) return page.top
     return this.#put(id, bits, keys)
   }
@@ -130,8 +140,10 @@ class Growth {
     const branch = expected === undefined ? stored : stored.anew(bits)
     if (expected !== undefined) assertHash(branch.top, expected)
     for (const [child, part] of partsOf(entries, bits)) {
+      const row = this.#read(childId(id, child))
+      if (row === undefined && branch.has(child)) throw missing(childId(id, child))
       const expectedChild = expected === undefined ? undefined : branch.child(child)
-      branch.set(child, this.#grow(childId(id, child), bits + CHILD_BITS, part, expectedChild))
+      branch.set(child, this.#growRow(childId(id, child), row, bits + CHILD_BITS, part, expectedChild))
     }
     return branch.isChanged ? this.#putBranch(id, bits, branch) : branch.top
   }
@@ -200,6 +212,10 @@ function childOf(key: Uint8Array, bits: number): number {
 
 function childId(id: number, child: number): number {
   return id * CHILDREN + child
+}
+
+function missing(id: number): SignalError {
+  return damagedRow(`is missing: ${id.toString(16)}`)
 }
 
 /** No other id is as small: those of a depth follow those above. */

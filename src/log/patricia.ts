@@ -78,11 +78,6 @@ export function verifyPatricia({ root, key, value, proof }: PatriciaClaim): void
   if (!equalHashes(found, root)) throw invalid('it does not lead to the root')
 }
 
-/** The root that the steps of a proof of a present key lead to. Throws `PROOF_INVALID` for a proof that is not one. */
-export function patriciaRoot(pair: PatriciaPair, steps: Uint8Array): Hash {
-  return new ProofReader(steps).climb(pair.key, pair)
-}
-
 /**
  * A proof in the making. A search meets the steps from the root on and a proof ends with that of the root, so it is written
  * from its end.
@@ -147,7 +142,7 @@ class ProofReader {
   /** The root above the leaf of `end`, by the turns of `key`, from which it may differ only where no step looks. */
   climb(key: Uint8Array, end: PatriciaPair): Hash {
     let hash = patriciaLeafHash(end.key, end.value)
-    let bitAbove = Number.POSITIVE_INFINITY
+    let bitAbove = BIT_BOUND
     while (this.#at < this.#bytes.length) {
       const bit = this.#readVarint()
       if (bit >= bitAbove) throw invalid('its steps are out of order')
@@ -168,7 +163,7 @@ class ProofReader {
     return bytes
   }
 
-  /** Up to 2^53 and no longer than Go's reader takes it: more is no proof that fits in memory. */
+  /** Fewer octets than Go's reader takes: a larger number is the length of nothing that fits in memory. */
   #readVarint(): number {
     let value = 0
     for (let shift = 0; shift < VARINT_BYTES_MAX; shift++) {
@@ -202,6 +197,8 @@ function invalid(reason: string): SignalError {
   return new SignalError('PROOF_INVALID', `proof in the index: ${reason}`)
 }
 
+/** No position of a proof is as large: Go's verifier refuses it. */
+const BIT_BOUND = 2 ** 30
 /** As many as the proof in a tree of ten million keys needs. */
 const PROOF_BYTES = 1024
 /** Numbers below 2^49. */

@@ -26,7 +26,7 @@ import type { ConsoleState } from '../operations/console/events.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
-import { operatorPageRoutes } from '../operations/operator-page.ts'
+import { operatorPageRoutes, type ShownLog } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { HttpServer } from '../transport/http.ts'
@@ -110,6 +110,10 @@ export function publicRoutes(
   ]
 }
 
+function shownLog({ keys: { indexSigner }, maker: { vkey, vrfPublicKey } }: ServedLog): ShownLog {
+  return { vkey, vrfPublicKey, ...(indexSigner && { indexVkey: formatVerifierKey(indexSigner) }) }
+}
+
 /** The routes of the server API's port; `operations` are answered by the writer, which may be another process. */
 export function serverApiRoutes(
   operations: readonly HttpRoute[],
@@ -135,7 +139,7 @@ export function serverApiServer(
   { sharesPort = false, mayReadFiles }: Pick<PublicServerDeps, 'sharesPort' | 'mayReadFiles'> = {},
 ): HttpServer {
   return new HttpServer({
-    routes: [...routes, ...operatorPageRoutes(log.maker)],
+    routes: [...routes, ...operatorPageRoutes(shownLog(log))],
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
     findFile: logFiles(log),

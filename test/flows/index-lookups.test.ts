@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
 import { plainOperations } from '../../src/api/documents/log-operations.ts'
@@ -28,13 +29,13 @@ const ENVIRONMENT = { CALLSIGN_INDEX_SECONDS: '3600', CALLSIGN_LOG_LEVEL: 'error
 const dataFolder = t.testdir()
 
 /** One server after the other over the same data. */
-async function startServer(t: Test): Promise<LiveLog> {
+function startServer(t: Test): Promise<LiveLog> {
   return startLog(t, dataFolder, ENVIRONMENT)
 }
 
-function indexSigner(): SignerKey {
+function indexSigner(folder = dataFolder): SignerKey {
   return parseSignerKey(
-    parseEnv(readFileSync(join(dataFolder, DEVELOPMENT_KEYS_FILE), 'utf8')).KT_INDEX_PRIVATE_KEY!,
+    parseEnv(readFileSync(join(folder, DEVELOPMENT_KEYS_FILE), 'utf8')).KT_INDEX_PRIVATE_KEY!,
   )
 }
 
@@ -62,14 +63,21 @@ function keyUnder(vrfHash: string): string {
 }
 
 /** What a client takes from a proof; refused ones fail the test. */
-function verified(t: Test, { vkey, vrfPublicKey }: LiveLog, vrfHash: string, proof: unknown) {
-  const { index, ...keys } = parseLogKeys({ vkey, vrfPublicKey, indexVkey: formatVerifierKey(indexSigner()) })
+function verified(
+  t: Test,
+  server: Pick<LiveLog, 'vkey' | 'vrfPublicKey'> & { folder?: string },
+  vrfHash: string,
+  proof: unknown,
+) {
+  const indexVkey = formatVerifierKey(indexSigner(server.folder))
+  const { index, ...keys } = parseLogKeys({ ...server, indexVkey })
   const verdict = verifyIndex({ ...keys, index: index! }, vrfHash, proof, { nowMs: Date.now() })
   if (verdict.kind === 'verified') return verdict
   t.fail(`${verdict.check}: ${verdict.detail}`)
   throw new Error(verdict.detail)
 }
 
+const PAUSE_MS = 50
 const documented = new DocumentedAnswers(plainOperations(false))
 const hashes: string[] = []
 const plain: string[] = []
@@ -237,4 +245,21 @@ t.test('a damaged index answers nothing, and lookups go on without it', async t 
   const ann = await DevPerson.signIn(server.http, 'Anna')
   const { users } = await ann.app.get(200, 'GET /app/api/user/publicKeys')
   t.notOk('absent' in users[0])
+})
+
+t.test('a server’s own index goes after its log, and every process answers from it', async t => {
+  const folder = join(t.testdir(), 'data')
+  const server = await startLog(t, folder, { ...ENVIRONMENT, CALLSIGN_INDEX_SECONDS: '1' })
+  for (let device = 1n; device <= 3n; device++) {
+    const { vrfHash, index } = await registerKey(server.client, 9n, device)
+    let found: readonly number[] = []
+    // As many requests as it takes, to whichever process answers.
+    while (found.length === 0) {
+      const { results } = JSON.parse((await lookUp(server, [vrfHash], { index: true })).text)
+      const [{ indexProof }] = results
+      if (indexProof !== undefined) found = verified(t, { ...server, folder }, vrfHash, indexProof).indexes
+      else await setTimeout(PAUSE_MS)
+    }
+    t.same(found, [index])
+  }
 })

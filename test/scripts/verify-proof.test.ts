@@ -7,7 +7,6 @@ import t, { type Test } from 'tap'
 import { readSettings, type Step, verify } from '../../scripts/verify-proof/verification.ts'
 import { parseVerifierKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
-import { LyingIndex } from '../support/lying-index.ts'
 import { LyingLog, numberedKey } from '../support/lying-log.ts'
 import { type Outcome, runProgram, skipWithout, startedProgram } from '../support/programs.ts'
 import { bySize, sized } from '../support/size.ts'
@@ -98,89 +97,6 @@ t.test('the public keys may be in the environment, and other members in the resu
     environment,
   )
   t.equal(fromEnvironment.code, 0)
-})
-
-t.test('with the key of the index it says whether the key is the newest, up to the log’s tree', async t => {
-  const { vrfHash } = result
-  const indexed = new LyingIndex(log.signer.name).append(log)
-  const own = log.fork()
-  own.register(18446744073709551615n, 7n)
-  const key = { '--index-vkey': indexed.vkey }
-  const whole = await runVerifyProof({ ...result, indexProof: indexed.proof(vrfHash) }, key)
-  t.equal(whole.code, 0, whole.stderr)
-  t.match(whole.last, {
-    check: 'completeness',
-    ok: true,
-    detail: /^the index has entries 3 under the hash, up to tree size 40, and no others$/,
-  })
-  const fromEnvironment = { KT_INDEX_PUBLIC_KEY: indexed.vkey }
-  t.equal(
-    (await runVerifyProof({ ...result, indexProof: indexed.proof(vrfHash) }, {}, fromEnvironment)).code,
-    0,
-  )
-  const of = (index: LyingIndex) => ({ ...result, indexProof: index.proof(vrfHash) })
-  const elsewhere = new LyingLog({ number: 3 })
-  elsewhere.grow(40)
-  const cases: [string, unknown, Options, number, Partial<Record<keyof Step, unknown>>][] = [
-    [
-      'no key',
-      of(indexed),
-      {},
-      0,
-      { check: 'completeness', ok: null, detail: /--index-vkey has it checked/ },
-    ],
-    ['no proof', result, key, 2, { check: 'completeness', ok: null, detail: /"index": true/ }],
-    [
-      'an index that is behind',
-      of(new LyingIndex(log.signer.name).append(log, { treeSize: 30 })),
-      key,
-      2,
-      { ok: null, detail: /entries 30 to 39 came after it, and are in the log$/ },
-    ],
-    [
-      'one that is ahead, with a newer entry',
-      of(new LyingIndex(log.signer.name).append(own)),
-      key,
-      2,
-      { ok: null, detail: /^entry 40 is newer than the answer's tree size 40$/ },
-    ],
-    [
-      'one that leaves the entry out',
-      of(
-        new LyingIndex(log.signer.name).append(log, {
-          entries: all => all.filter(({ index }) => index !== INDEX),
-        }),
-      ),
-      key,
-      1,
-      { ok: false, detail: /^the index leaves out entry 3$/ },
-    ],
-    [
-      'a later entry under the hash',
-      of(new LyingIndex(log.signer.name).append(log, { entries: all => [...all, { vrfHash, index: 20 }] })),
-      key,
-      1,
-      { ok: false, detail: /^entry 20 is newer under this hash than entry 3$/ },
-    ],
-    [
-      'another tree of the log',
-      of(new LyingIndex(log.signer.name).append(log, { inputNote: log.note(40, elsewhere.root()) })),
-      key,
-      1,
-      { ok: false, detail: /signed tree size 40 with two roots/, notes: [/./, /./] },
-    ],
-    ['another key', of(new LyingIndex(log.signer.name, 6).append(log)), key, 1, { ok: false }],
-    ['no form', { ...result, indexProof: 'none' }, key, 1, { ok: false }],
-  ]
-  for (const [name, input, options, code, step] of cases) {
-    const outcome = await verifyProof(input, options)
-    t.equal(outcome.code, code, name)
-    t.match(outcome.last, step, name)
-  }
-  t.throws(
-    () => readSettings(argumentsOf({ '--index-vkey': log.published.vkey }), {}),
-    /the key of the index is of/,
-  )
 })
 
 t.test('what does not hold: exit 1, with the check, a sentence and the leaf at fault', async t => {
@@ -381,4 +297,42 @@ t.test('it is a command of callsign', async t => {
     '--help',
   ])
   t.match(outcome, { code: 0, stdout: /^usage: / })
+})
+
+t.test('with the key of the index, the result has to prove that it is the newest', async t => {
+  const indexed = log.fork()
+  indexed.index.append(indexed)
+  const options = { '--index-vkey': indexed.index.vkey }
+  const { vrfHash } = indexed.leaf(INDEX)
+  const withProof = (from = indexed) => ({ ...from.result(INDEX), indexProof: indexed.index.proof(vrfHash) })
+  const good = await verifyProof(withProof(), options)
+  t.match([good.code, good.last], [0, { check: 'completeness', ok: true }])
+  t.match(
+    (await verifyProof(withProof())).last,
+    { check: 'publicKey' },
+    'without the key nothing is said of it',
+  )
+  const missing = await verifyProof(result, options)
+  t.match([missing.code, missing.last], [2, { check: 'completeness', ok: null }])
+  const grown = indexed.fork()
+  grown.grow(44)
+  const behind = await verifyProof(withProof(grown), options)
+  t.match([behind.code, behind.last], [2, { ok: null, detail: /entries 40 to 43$/ }])
+  indexed.register(18446744073709551615n, 7n)
+  indexed.index.append(indexed)
+  const older = await verifyProof(withProof(), options)
+  t.match([older.code, older.last], [1, { check: 'completeness', ok: false, index: `${INDEX}` }])
+  const late = await verifyProof({ ...withProof(), ...log.result(INDEX) }, options)
+  t.match([late.code, late.last], [2, { check: 'completeness', ok: null }])
+  const twin = log.fork(20)
+  twin.register(66n, 6n)
+  twin.grow(40)
+  const other = log.fork()
+  other.index.append(other, { inputNote: log.note(40, twin.root(40)) })
+  const twoTrees = await verifyProof({ ...result, indexProof: other.index.proof(vrfHash) }, options)
+  t.match([twoTrees.code, twoTrees.last], [1, { ok: false, detail: /signed tree size 40 with two roots/ }])
+  t.equal(twoTrees.last?.notes?.length, 2)
+  const stranger = new LyingLog({ number: 2 }).index.vkey
+  const unsigned = await verifyProof(withProof(), { '--index-vkey': stranger })
+  t.match([unsigned.code, unsigned.last], [1, { check: 'checkpoint', ok: false }])
 })

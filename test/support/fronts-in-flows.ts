@@ -29,6 +29,7 @@ export const WITH_FRONTS_LONG = [
   'device-lists',
   'hostile-keys',
   'index-lookups',
+  'indexed-apps',
   'key-members',
   'media-gateway',
   'openapi',

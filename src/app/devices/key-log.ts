@@ -14,6 +14,7 @@ import {
   LogClient,
   type LogClientOptions,
   type OwnKeysReport,
+  otherKeyOf,
   type PublishedKeys,
   type PublishedPolicy,
   packCallKey,
@@ -132,6 +133,9 @@ export class KeyLog {
     const claim = { userId, deviceId, vrfHash: publicKeyHash, publicKeys: [keys.publicKey] }
     const report = await this.#held(userId, this.#client.checkOwnKeys(claim))
     if (report.kind === 'alert') this.#deps.onEvent({ kind: 'own-key-alert', userId, report })
+    // Twice the same key: other people's apps refuse it all the same.
+    else if (report.complete === true && report.entries.length > 1)
+      throw await this.refuse(userId, otherKeyOf(deviceId))
     return report
   }
 

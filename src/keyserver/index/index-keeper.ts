@@ -32,7 +32,7 @@ import type { IndexFigures } from './index-figures.ts'
 import { claimIndex, hasMapRoot, type IndexGuard, inputOf, openOutputLog } from './index-opening.ts'
 import { damagedIndex, type MapOfLeaf } from './index-store.ts'
 import type { IndexState } from './index-tables.ts'
-import { LEAF_ENTRIES_MAX, MapBuilder, type MapBuilding } from './map-builder.ts'
+import { MapBuilder, type MapBuilding } from './map-builder.ts'
 
 export interface IndexKeeperDeps extends MapBuilding {
   /** Looks at what is known of the output log outside; throws as `assertExtends`. */
@@ -49,6 +49,8 @@ export class IndexKeeper {
   #guard: IndexGuard | undefined
   #witnesses: WitnessRounds | undefined
   #tail: TreeTail | undefined
+  /** Whether the last leaf could not have all there was: the next one does not wait for a tick. */
+  #wasFull = false
   /** That of the leaf that waits for its quorum. */
   #waiting: MapOfLeaf | undefined
   #heldFor: string | undefined
@@ -159,7 +161,7 @@ export class IndexKeeper {
     await this.#openMap()
     this.#witnesses = openWitnesses?.(head => this.#onCosigned(head))
     this.#witnesses?.listen({
-      onCosigned: () => void this.work(),
+      onCosigned: () => void (this.#wasFull && this.work()),
       // Until then callers of Register wait; here nobody does.
       onQuorumLost: () => this.#onQuorumLost(),
     })
@@ -228,6 +230,9 @@ export class IndexKeeper {
     const integration = tail.integrate([this.#leafOf(input, root)])
     const checkpoint = signCheckpoint(integration, signers.index, signers.secondIndex)
     const map: MapOfLeaf = { rows, entries: input.treeSize }
+    this.#wasFull =
+      map.entries < this.#deps.log.head.treeSize &&
+      map.entries - state.entries >= this.#builder.sizes.leafEntries
     const isSeenFirst = this.#guard!.record !== undefined || this.#witnesses !== undefined
     await store.append({ leaf, integration, checkpoint }, isSeenFirst ? undefined : map)
     if (isSeenFirst) return await this.#show({ treeSize: leaf + 1, checkpoint }, map)
@@ -270,12 +275,12 @@ export class IndexKeeper {
   }
 
   #onShown({ entries }: MapOfLeaf): boolean {
-    const { store, log, world, report } = this.#deps
+    const { store, world, report } = this.#deps
     this.#leafAtMs = world.monotonicMs()
     this.#hasLeaf = true
     this.#builder.onLeaf()
     report({ event: 'index-checkpoint', treeSize: store.state!.leaves, entries })
-    return log.head.treeSize - entries >= LEAF_ENTRIES_MAX
+    return this.#wasFull
   }
 
   #onQuorumLost(): void {
@@ -290,8 +295,8 @@ export class IndexKeeper {
   #nextInput(entries: number): LogHead {
     const { log, signers } = this.#deps
     const { head, readHashes } = log
-    if (head.treeSize - entries <= LEAF_ENTRIES_MAX) return head
-    const treeSize = entries + LEAF_ENTRIES_MAX
+    if (head.treeSize - entries <= this.#builder.sizes.leafEntries) return head
+    const treeSize = entries + this.#builder.sizes.leafEntries
     const tree = { treeSize, rootHash: rootHash(treeSize, readHashes) }
     const shown = openCheckpoint(head.checkpoint, signers.log)
     assertGrownFrom({ origin: signers.log.name, extensions: [], ...tree }, shown, log)

@@ -5,6 +5,7 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SignalError } from '../../errors.ts'
@@ -72,10 +73,16 @@ export class IndexProcess {
     })
   }
 
-  close(): void {
+  /** Resolves when the process has ended, and `onKilled` has been called: after that the store may be closed. */
+  async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#child?.kill('SIGKILL')
+    const child = this.#child
+    if (child === undefined) return
+    // One that could not be started has no end, but an error.
+    const end = once(child, 'exit').catch(() => undefined)
+    child.kill('SIGKILL')
+    await end
   }
 
   #start(): ChildProcess {
@@ -88,7 +95,8 @@ export class IndexProcess {
     child.once('error', error => this.#onEnd(child, ended(error.message)))
     child.once('exit', (code, signal) => {
       this.#onEnd(child, ended(`it ended (${signal ?? code})`))
-      if (code !== 0) this.#onKilled()
+      // After the end the store may be closed, and whoever opens it next drops them.
+      if (code !== 0 && !this.#isClosed) this.#onKilled()
     })
     return child
   }

@@ -17,6 +17,7 @@ import type { ReadStore, View } from '../../store/engine/store.ts'
 import { TiledLog } from '../tiled-log.ts'
 import { IndexProofs } from './index-proofs.ts'
 import {
+  HEAD,
   INDEX_BUNDLES,
   INDEX_HEAD,
   INDEX_STATE,
@@ -71,14 +72,22 @@ export class IndexReader {
   }
 
   /**
-   * As `PublishedLog.tileVolatile`, of the output log. Throws `INDEX_UNAVAILABLE` where there is none, or where it is damaged.
+   * As `PublishedLog.tileVolatile`, of the output log, also of leaves that are not shown yet: whoever rebuilds the map before
+   * cosigning has to read them. Throws `INDEX_UNAVAILABLE` where there is none, or where it is damaged.
    */
   tileVolatile({ level, index, width }: Tile): Uint8Array | undefined {
-    return this.#read(({ head: { treeSize } }) => {
-      if (width > tileWidth(level, index, treeSize)) return undefined
-      return level === 'entries'
-        ? this.#log.bundleVolatile(index, width)
-        : this.#log.tileVolatile(level, index, width)
+    return this.#store.view(view => {
+      const head = this.#stateIn(view) && view.get(INDEX_HEAD, HEAD)
+      if (head === undefined) throw unavailable(NOT_THERE)
+      if (width > tileWidth(level, index, head.treeSize)) return undefined
+      try {
+        return level === 'entries'
+          ? this.#log.bundleVolatile(index, width)
+          : this.#log.tileVolatile(level, index, width)
+      } catch (cause) {
+        this.#tell(cause)
+        throw unavailable(DAMAGED, cause)
+      }
     })
   }
 
@@ -120,14 +129,12 @@ export class IndexReader {
 
   #open(view: View): Whole | undefined {
     try {
-      const state = view.get(INDEX_STATE, MAP)
-      const verifier = state && this.#verifiers.get(state.vkey)
-      if (verifier === undefined || state === undefined || state.leaves === 0 || state.isHeld)
-        return undefined
+      const state = this.#stateIn(view)
+      if (state === undefined || state.leaves === 0) return undefined
       const head = view.get(INDEX_HEAD, SHOWN)
       if (head?.treeSize !== state.leaves)
         throw new SignalError('CHECKPOINT_INVALID', `index of ${state.leaves} leaves shows ${head?.treeSize}`)
-      const opened = this.#openedAt(state, head, verifier)
+      const opened = this.#openedAt(state, head)
       return opened.proofs === undefined ? undefined : { ...opened, proofs: opened.proofs }
     } catch (error) {
       this.#tell(error)
@@ -135,28 +142,31 @@ export class IndexReader {
     }
   }
 
+  /** Undefined without an index of a known key, and where it is held. */
+  #stateIn(view: View): IndexState | undefined {
+    const state = view.get(INDEX_STATE, MAP)
+    return state !== undefined && this.#verifiers.has(state.vkey) && !state.isHeld ? state : undefined
+  }
+
   /** Looks once at each checkpoint, also where it does not hold. */
-  #openedAt({ vkey }: IndexState, head: LogHead, verifier: VerifierKey): Opened {
+  #openedAt({ vkey }: IndexState, head: LogHead): Opened {
     const last = this.#opened
     if (last?.head.checkpoint === head.checkpoint && last.vkey === vkey) return last
     // Another log's tiles stand under the same keys.
     if (last !== undefined && (last.vkey !== vkey || last.head.treeSize > head.treeSize))
       this.#log = this.#newLog()
     this.#opened = { vkey, head, proofs: undefined }
-    this.#opened = { vkey, head, proofs: this.#proofsUnder(head, verifier) }
+    this.#opened = { vkey, head, proofs: this.#proofsUnder(head, this.#verifiers.get(vkey)!) }
     return this.#opened
   }
 
   /** Throws where the checkpoint does not cover the last leaf. */
   #proofsUnder({ checkpoint, treeSize }: LogHead, verifier: VerifierKey): IndexProofs {
-    const { rootHash, treeSize: signedSize } = openCheckpoint(checkpoint, verifier)
+    const { rootHash } = openCheckpoint(checkpoint, verifier)
     const index = treeSize - 1
     const leaf = Uint8Array.from(this.#log.entryVolatile(index))
     const path = proveInclusion(index, treeSize, this.#log.readHashes)
-    if (
-      signedSize !== treeSize ||
-      !equalHashes(rootFromPath(hashLeaf(leaf), index, treeSize, path), rootHash)
-    )
+    if (!equalHashes(rootFromPath(hashLeaf(leaf), index, treeSize, path), rootHash))
       throw new SignalError(
         'CHECKPOINT_INVALID',
         `leaf ${index} of the index is not what its checkpoint covers`,

@@ -18,6 +18,18 @@ export interface MapBuilding {
   readonly grow: Grow
   readonly world: Pick<World, 'monotonicMs'>
   readonly report: (event: IndexEvent) => void
+  /** For tests. */
+  readonly sizes?: Partial<IndexSizes>
+}
+
+export interface IndexSizes {
+  /** Entries of one leaf: its change stays below five megabytes. */
+  readonly leafEntries: number
+  /** Entries that are grown at once while a map is built: the process that does it keeps their rows in memory, a kilobyte each. */
+  readonly portionEntries: number
+  /** Rows and bytes of a change while a map is built, between which other changes come. */
+  readonly rowsAtOnce: number
+  readonly bytesAtOnce: number
 }
 
 interface Target {
@@ -28,6 +40,7 @@ interface Target {
 
 export class MapBuilder {
   readonly #deps: MapBuilding
+  readonly sizes: IndexSizes
   #isEmptied = false
   /** Whether it has begun again since the last leaf: a second time would end as the first did. */
   #hasBegunAgain = false
@@ -36,6 +49,7 @@ export class MapBuilder {
 
   constructor(deps: MapBuilding) {
     this.#deps = deps
+    this.sizes = { ...SIZES, ...deps.sizes }
   }
 
   get progress(): { readonly done: number; readonly of: number } | undefined {
@@ -69,7 +83,7 @@ export class MapBuilder {
     }
     const target = this.#target()
     const missing = target.entries - entries
-    if (missing > (target.root === undefined ? LEAF_ENTRIES_MAX : 0)) {
+    if (missing > (target.root === undefined ? this.sizes.leafEntries : 0)) {
       await this.#addPortion(entries, target.entries)
       return true
     }
@@ -116,13 +130,14 @@ export class MapBuilder {
 
   async #addPortion(from: number, of: number): Promise<void> {
     const { store } = this.#deps
-    const to = Math.min(of, from + PORTION_ENTRIES)
+    const { rowsAtOnce, bytesAtOnce } = this.sizes
+    const to = Math.min(of, from + this.sizes.portionEntries)
     this.#tell(from, of)
     let [rows, bytes]: [MapRows[number][], number] = [[], 0]
     const root = await this.#growInto({ from, to, mapRoot: undefined }, async portion => {
       for (const row of portion) bytes += row[1].length
       rows.push(...portion)
-      if (rows.length < ROWS_AT_ONCE && bytes < BYTES_AT_ONCE) return
+      if (rows.length < rowsAtOnce && bytes < bytesAtOnce) return
       await store.build(rows)
       ;[rows, bytes] = [[], 0]
     })
@@ -154,11 +169,10 @@ export class MapBuilder {
   }
 }
 
-/** Entries of one leaf: its change stays below five megabytes. */
-export const LEAF_ENTRIES_MAX = 2_048
-/** Of the log, grown at once: the process that does it keeps their rows in memory, some hundred octets each. */
-const PORTION_ENTRIES = 65_536
-/** Written in one change, between which others come. */
-const ROWS_AT_ONCE = 512
-const BYTES_AT_ONCE = 1_000_000
+const SIZES: IndexSizes = {
+  leafEntries: 2_048,
+  portionEntries: 65_536,
+  rowsAtOnce: 512,
+  bytesAtOnce: 1_000_000,
+}
 const TOLD_MS = 1_000

@@ -24,7 +24,9 @@ import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.
 import type { WebhookEventKind } from '../../../src/domain/operators/webhook-event.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
+import { IndexStore, type LeafBatch, type MapRows } from '../../../src/keyserver/index/index-store.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
+import { TreeTail } from '../../../src/log/integrate.ts'
 import { signInAnswerMessage } from '../../../src/log/signing-messages.ts'
 import { WEBHOOK_KINDS } from '../../../src/schema/webhook.ts'
 import { EXPIRY } from '../../../src/store/engine/expiries.ts'
@@ -801,6 +803,31 @@ t.test('a log with witnesses, and one that changes its key', async () => {
     () => shown.keepShown(shown.head()!),
     () => shown.forgetShown(),
     () => shown.changeMaker({ ...shown.maker()!, vkey: 'another' }),
+  ])
+    await changesOf(act)
+})
+
+t.test('the index of the log', async () => {
+  const index = new IndexStore(world.database)
+  const rows: MapRows = [[1, Uint8Array.of(1, 2, 3)]]
+  const nextLeaf = (): LeafBatch => {
+    const tail = new TreeTail(index.openTail(index.head()?.treeSize ?? 0))
+    const leaf = tail.treeSize
+    return { leaf, integration: tail.integrate([Buffer.from(`leaf ${leaf}`)]), checkpoint: `${leaf + 1}` }
+  }
+  for (const act of [
+    () => index.begin('first key'),
+    () => index.build(rows),
+    () => index.build(rows, 2),
+    () => index.append(nextLeaf(), { rows, entries: 2 }),
+    () => index.append(nextLeaf()),
+    () => index.show({ treeSize: 2, checkpoint: 'cosigned' }, { rows, entries: 3 }),
+    () => index.changeKey('second key'),
+    () => index.hold(true),
+    () => index.forgetMap(),
+    () => index.empty(),
+    () => index.built(),
+    () => index.begin('third key'),
   ])
     await changesOf(act)
 })

@@ -1,6 +1,7 @@
 /** Lookups in an index: each verified as a client would, over a store whose index grows, is held, or is damaged. */
 
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { absencesIn } from '../../../src/keyserver/index/absences.ts'
 import { IndexReader } from '../../../src/keyserver/index/index-reader.ts'
@@ -13,6 +14,7 @@ import {
   SHOWN,
 } from '../../../src/keyserver/index/index-tables.ts'
 import { LogStore } from '../../../src/keyserver/log-store.ts'
+import { type LookedUpLog, lookupRoutes, type Prover } from '../../../src/keyserver/lookups.ts'
 import { openCheckpoint } from '../../../src/log/checkpoint.ts'
 import { hashLeaf } from '../../../src/log/hash.ts'
 import { verifyInclusion } from '../../../src/log/inclusion.ts'
@@ -96,6 +98,8 @@ t.test('every key of a log, and keys that are not in it, with proofs of one leaf
     if (treeSize !== 1_801 || indexes.join() !== expected.join()) t.fail(`device ${number}: ${indexes}`)
   }
   t.equal(reader.lookUp(keyUnder(devices[7]!)), found[7], 'the same by the key alone')
+  for (const route of lookupRoutes({} as LookedUpLog, {} as Prover, reader))
+    t.match(route, { isLookup: true, countsFor: 'good-token' }, `${route.path} counts as a lookup`)
   t.same(Object.keys(JSON.parse(found[7]!)), [
     'output_log_cp',
     'output_log_leaf',
@@ -131,6 +135,30 @@ t.test('each new leaf is shown at once, with the cosignatures that its checkpoin
   t.equal(reader.head.treeSize, 31)
 })
 
+t.test('lookups while leaves are written are each of one leaf', async t => {
+  const { reader, faults, grow } = await openStage(t, 200)
+  const asked = Array.from({ length: 40 }, (_, number) => textOf(deviceOf(number * 9)))
+  const sizes = new Set<number>()
+  for (let leaf = 0; leaf < 20; leaf++) {
+    let isGrown = false
+    const growing = grow(freshKeys(200 + leaf * 10, 10)).finally(() => {
+      isGrown = true
+    })
+    while (!isGrown) {
+      const found = reader.lookUpAll(asked)!.map((json, at) => verified(asked[at]!, json))
+      const { treeSize } = found[0]!
+      for (const [at, each] of found.entries())
+        if (each.treeSize !== treeSize || each.indexes.join() !== (at * 9 < treeSize ? `${at * 9}` : ''))
+          t.fail(`${each.indexes} of device ${at * 9} in a tree of ${each.treeSize}, not ${treeSize}`)
+      sizes.add(treeSize)
+      await setImmediate()
+    }
+    await growing
+  }
+  t.ok(sizes.size > 1)
+  t.same(faults, [])
+})
+
 t.test('while it is built, where it is held, and under another key there is no index', async t => {
   const { database, reader, faults } = await openStage(t, 20)
   const vrfHash = textOf(deviceOf(3))
@@ -157,15 +185,31 @@ t.test('while it is built, where it is held, and under another key there is no i
       'INDEX_UNAVAILABLE',
       what,
     )
+    // Leaves are there while the map is built again.
     t.equal(
       codeOf(() => each.tileVolatile({ level: 0, index: 0, width: 1 })),
-      'INDEX_UNAVAILABLE',
+      what === 'being built' ? 'none' : 'INDEX_UNAVAILABLE',
       what,
     )
   }
   await database.change(change => change.put(INDEX_STATE, MAP, state))
   t.equal(verified(vrfHash, reader.lookUpAll([vrfHash])![0]!).indexes.length, 1, 'and then there is again')
   t.same(faults, [], 'none of it is a fault')
+})
+
+t.test('a leaf that waits for its quorum can be read, and is not shown', async t => {
+  const { database, reader, index } = await openStage(t, 20)
+  await index.addLeaf(new LogStore(database).head()!)
+  const [state, shown] = database.view(view => [view.get(INDEX_STATE, MAP)!, view.get(INDEX_HEAD, SHOWN)!])
+  await index.addLeaf(new LogStore(database).head()!)
+  await database.change(change => {
+    change.put(INDEX_STATE, MAP, state)
+    change.put(INDEX_HEAD, SHOWN, shown)
+  })
+  const { treeSize } = reader.head
+  t.equal(treeSize, shown.treeSize)
+  const widthOf = (width: number) => reader.tileVolatile({ level: 'entries', index: 0, width }) !== undefined
+  t.same([treeSize, treeSize + 1, treeSize + 2].map(widthOf), [true, true, false])
 })
 
 t.test('a damaged index gives nothing out, and the log is told once', async t => {
