@@ -29,7 +29,7 @@ import {
 import type { RawLog } from '../log/raw-log.ts'
 import { TreeCheck } from '../log/tree-check.ts'
 import { type CheckedLog, LeafCheck, OutputBlock } from './leaf-check.ts'
-import { MapCheck, type MapCheckOptions } from './map-check.ts'
+import { MapCheck, type OnProgress } from './map-check.ts'
 
 /** A leaf, and the size of the log that its map is over. */
 interface ShownLeaf extends IndexLeaf {
@@ -51,18 +51,18 @@ export class IndexCheck {
     this.#findings = findings
   }
 
-  /** Returns one outcome where the store has no index. */
-  async run(options: MapCheckOptions): Promise<CheckOutcome[]> {
+  /** Returns one outcome where the store has no index. So many entries' keys are in memory at a time. */
+  async run(entriesPerRange: number, onProgress: OnProgress): Promise<CheckOutcome[]> {
     if (!hasIndex(this.#raw)) return [this.#findings.outcome('index', 'the store has no index', false)]
-    await this.#check(options)
-    await options.onProgress(1)
+    await this.#check(entriesPerRange, onProgress)
+    await onProgress(1)
     return INDEX_CHECKS.map(check => {
       const detail = this.#looked.get(check)
       return this.#findings.outcome(check, detail ?? this.#reason, detail !== undefined)
     })
   }
 
-  async #check({ onProgress, entriesPerRange }: MapCheckOptions): Promise<void> {
+  async #check(entriesPerRange: number, onProgress: OnProgress): Promise<void> {
     const state = this.#readState()
     if (state === undefined) return
     const isBuilt = state.leaves > 0
@@ -79,10 +79,10 @@ export class IndexCheck {
     this.#judgeState(state, { entries: leaf.entries, leaves: leaf.index + 1 })
     this.#reason = 'not compared: the log’s entries are damaged'
     if (!this.#log.isProven) return
-    await this.#checkMap(leaf, {
-      onProgress: done => onProgress(OUTPUT_SHARE + (1 - OUTPUT_SHARE) * done),
-      entriesPerRange,
-    })
+    const map = new MapCheck(this.#raw, leaf.entries, this.#findings)
+    const root = await map.run(entriesPerRange, done => onProgress(OUTPUT_SHARE + (1 - OUTPUT_SHARE) * done))
+    this.#looked.set('index-map', `${map.rows} rows of the map over ${leaf.entries} entries, made anew`)
+    this.#judgeRoot(leaf, root)
   }
 
   /** Undefined where it says nothing that the rest could be held against. */
@@ -133,10 +133,7 @@ export class IndexCheck {
   }
 
   /** Returns the last leaf that is shown, if it is sound. */
-  async #checkOutput(
-    head: StoredHead,
-    onProgress: (done: number) => Promise<void>,
-  ): Promise<ShownLeaf | undefined> {
+  async #checkOutput(head: StoredHead, onProgress: OnProgress): Promise<ShownLeaf | undefined> {
     const { output } = this.#raw
     const treeSize = head.verified?.treeSize ?? sizeFromBundles(output)
     const signedRoot = (head.verified ?? head.claimed)?.rootHash
@@ -179,10 +176,7 @@ export class IndexCheck {
     if (waiting > 1) fault(INDEX_HEAD.key, `${waiting} leaves wait for witnesses, where one may`)
   }
 
-  async #checkMap({ index, entries, root }: ShownLeaf, options: MapCheckOptions): Promise<void> {
-    const map = new MapCheck(this.#raw, entries, this.#findings, options)
-    const made = await map.run()
-    this.#looked.set('index-map', `${map.rows} rows of the map over ${entries} entries, made anew`)
+  #judgeRoot({ index, entries, root }: ShownLeaf, made: Hash): void {
     if (equalHashes(made, root)) return
     this.#findings.report({
       ...this.#raw.output.entriesAre,

@@ -114,10 +114,9 @@ class LogCheck {
       isProven: isSigned && !findings.has('entries'),
       areTilesWhole: isSigned && !findings.has('tiles'),
     }
-    const index = await new IndexCheck(raw, log, findings).run({
-      onProgress: async done => this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
-      entriesPerRange,
-    })
+    const index = await new IndexCheck(raw, log, findings).run(entriesPerRange, async done =>
+      this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
+    )
     return {
       treeSize,
       rootHash: rootHash === undefined ? '' : encodeBase64(rootHash),
