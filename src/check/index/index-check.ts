@@ -1,10 +1,10 @@
 /**
- * The check of the index: its output log as the log itself is checked, whose checkpoint each leaf is of, and the map, made anew
- * from the log's entries, against every row and the last leaf that is shown. Whether earlier leaves said the right roots is
- * for auditors to see.
+ * The check of the index. Its output log is checked as the log itself is, and each leaf has to have a checkpoint of the log. The
+ * map is made anew from the log's entries: every row and the last shown leaf must agree with it. Auditors look at the roots of
+ * earlier leaves.
  *
- * What is derived is corrected: rows of the map, tiles, and how far the state says that the map goes. Leaves and checkpoints
- * are signed, and stay as they are.
+ * A repair corrects rows of the map, tiles, and the state where it disagrees with the last shown leaf. Leaves and checkpoints are
+ * signed, and stay as they are.
  */
 
 import { INDEX_STATE, INDEX_TABLES, type IndexState, MAP, SHOWN } from '../../keyserver/index/index-tables.ts'
@@ -31,7 +31,7 @@ import { TreeCheck } from '../log/tree-check.ts'
 import { type CheckedLog, LeafCheck, OutputBlock } from './leaf-check.ts'
 import { MapCheck, type OnProgress } from './map-check.ts'
 
-/** A leaf, and the size of the log that its map is over. */
+/** A leaf, its index, and how many entries its map has. */
 interface ShownLeaf extends IndexLeaf {
   readonly index: number
   readonly entries: number
@@ -41,7 +41,7 @@ export class IndexCheck {
   readonly #raw: RawLog
   readonly #findings: Findings
   readonly #log: CheckedLog
-  /** What was looked at, as a sentence; the others were not. */
+  /** A sentence for each check that was made: its subject. */
   readonly #looked = new Map<IndexCheckName, string>()
   #reason = 'not checked: the state is damaged'
 
@@ -157,7 +157,7 @@ export class IndexCheck {
     judgeHead(this.#raw, head, { treeSize, rootHash }, this.#findings)
     this.#judgeShown(head, treeSize, shown.rootHash)
     const isSigned = rootHash !== undefined && signedRoot !== undefined && equalHashes(rootHash, signedRoot)
-    // Tiles are derived from leaves that are the signed ones, and from no others.
+    // Tiles are derived only from leaves that were signed.
     this.#findings.letGo(isSigned && head.verified !== undefined)
     return shown.leaf
   }
@@ -240,6 +240,6 @@ function isState(record: unknown): record is IndexState {
 }
 
 const INDEX_HEAD: HeadRecord = { check: 'index-checkpoint', table: INDEX_TABLES.head, key: 'head' }
-/** Of the progress. */
+/** Its part of the progress. */
 const OUTPUT_SHARE = 0.2
 const BLOCKS_PER_PROGRESS = 64

@@ -31,7 +31,7 @@ export class MapCheck {
   readonly #done = new Set<number>()
   #root: Hash = EMPTY_TREE
 
-  /** Of the map over the first `entries` entries, which must be whole. */
+  /** Checks the map over the first `entries` entries, which must be whole. */
   constructor(raw: RawLog, entries: number, findings: Findings) {
     this.#raw = raw
     this.#entries = entries

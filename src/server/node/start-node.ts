@@ -42,7 +42,7 @@ export async function startNode(
   const shownHeads = ShownHeads.open(dataFolder, log.headFile, signer)
   const indexHeads = indexSigner && ShownHeads.open(dataFolder, log.headFile, indexSigner, INDEX_LOG)
   const database = await openFilledCopy(context, ledger, shownHeads)
-  // Whatever was restored into the directory: its rows are the ledger's by now.
+  // The rows are the ledger's now, whichever backup the directory came from.
   if (readRestoreMarker(dataFolder, INDEX_LOG) !== undefined) await removeRestoreMarker(dataFolder, INDEX_LOG)
   if (indexHeads !== undefined) await recordIndexHead(context, database, indexHeads)
   const index: KnownIndex = {
