@@ -114,10 +114,9 @@ class LogCheck {
       isProven: isSigned && !findings.has('entries'),
       areTilesWhole: isSigned && !findings.has('tiles'),
     }
-    const index = await new IndexCheck(raw, log, findings).run({
-      onProgress: async done => this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
-      entriesPerRange,
-    })
+    const index = await new IndexCheck(raw, log, findings).run(entriesPerRange, async done =>
+      this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
+    )
     return {
       treeSize,
       rootHash: rootHash === undefined ? '' : encodeBase64(rootHash),
@@ -173,5 +172,5 @@ function isProven(rootHash: Hash | undefined, signedRoot: Hash | undefined): boo
 /** 2^20 keys in 2^21 slots of 27 bytes are 57 MB. */
 const ENTRIES_PER_RANGE = 2 ** 20
 const BLOCKS_PER_PROGRESS = 64
-/** Of the progress, where there is an index. */
+/** The log's part of the progress, where there is an index. */
 const LOG_SHARE = 0.6
