@@ -8,11 +8,13 @@ import { explain } from '../../scripts/audit/explain.ts'
 import { readSettings } from '../../scripts/audit/settings.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { hashLeaf } from '../../src/log/hash.ts'
+import { indexKeyOfEntry } from '../../src/log/index-leaf.ts'
 import { formatVerifierKey, openNote, signerKeyFromSeed } from '../../src/log/note.ts'
 import { type AuditSettings, audit, newStateFile, openAuditor } from '../support/audit.ts'
 import { entryUnder, INDEX_KEYS, INDEX_SIGNER, IndexedLog, keysOf } from '../support/indexed-log.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { type FileServer, integrate, SIGNER, serveFiles, setCheckpoint } from '../support/served-log.ts'
+import { formatBundle } from '../support/tiles.ts'
 
 const DAY_MS = 86_400_000
 
@@ -45,6 +47,8 @@ t.test('an honest index holds, leaf by leaf, and a later run reads what is new',
   const stateFile = newStateFile(t)
   const { verdict, failures, of, findings } = await auditOf(server, stateFile)
   t.strictSame([verdict, failures], [0, []])
+  t.equal(server.requests[0], 'index/checkpoint', 'before that of the log, which a leaf may be of')
+  t.equal(new Set(server.requests).size, server.requests.length, 'each file is asked for once')
   t.match(of('index'), {
     origin: INDEX_SIGNER.name,
     detail: /^4 leaves from 0 on have the root of the map, rebuilt from 300 entries/,
@@ -159,6 +163,10 @@ t.test('evidence of an honest leaf proves nothing, whatever its proof says', asy
   const second = { ...evidence.leaf }
   for (const [name, changed] of Object.entries({
     'the entries of another tree': { leaf: first },
+    'its own entries': {
+      leaf: first,
+      proof: { kind: 'entries', bundles: [base64(formatBundle(lying.entries.slice(0, 10)))] },
+    },
     'of its form': { leaf: first, proof: { kind: 'leaf' } },
     'a later leaf as an earlier one': { leaf: first, proof: { kind: 'earlier', ...second } },
     'an earlier leaf of a smaller tree': { proof: { kind: 'earlier', ...first } },
@@ -197,6 +205,16 @@ t.test('of too many entries for a file, what the server answers under the wrong 
   t.equal(found?.code, 0, `${found?.text}`)
   t.match(found?.text, /^Entry 129 of the tree that the leaf names .* that hash has not entry 129\.$/m)
   t.ok(statSync(found!.file).size < 200_000)
+  const evidence = JSON.parse(readFileSync(found!.file, 'utf8'))
+  const { proof } = evidence
+  for (const [name, changed] of Object.entries({
+    'an entry that is not in the tree': { leaf: Buffer.from(entryUnder(129, 7)).toString('base64') },
+    'an entry of another hash': { key: Buffer.from(indexKeyOfEntry(large[3]!)).toString('base64') },
+    'another value': { value: [1] },
+  })) {
+    writeFileSync(found!.file, JSON.stringify({ ...evidence, proof: { ...proof, ...changed } }))
+    t.equal(explained(stateFile)?.code, 1, name)
+  }
 
   // A server that answers nothing leaves a file that says how it can be seen.
   server.misbehave = () => false

@@ -12,7 +12,7 @@ import { runScript } from '../support/commands.ts'
 import { entryUnder, INDEX_SIGNER, IndexedLog, keysOf } from '../support/indexed-log.ts'
 import { NaiveTree, naiveLeafHash } from '../support/naive-tree.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import { type FileServer, SIGNER, serveFiles } from '../support/served-log.ts'
+import { changeByte, type FileServer, SIGNER, serveFiles } from '../support/served-log.ts'
 import { bySize } from '../support/size.ts'
 import { type RunningWitness, startWitness } from '../support/witness-process.ts'
 
@@ -164,6 +164,9 @@ t.test('what can’t be read is asked for again, and a fork is refused without r
   const garbled = log.files.get('index/tile/entries/000.p/2')!.slice()
   garbled[30]! ^= 1
   server.files.set('index/tile/entries/000.p/2', garbled)
+  t.match(await witness.ask(requestOf(log, 0)), { kind: 'refused', status: 503 })
+  server.files = log.files
+  changeByte(server.files, 'tile/entries/001.p/44', 20)
   t.match(await witness.ask(requestOf(log, 0)), { kind: 'refused', status: 503 })
   server.files = log.files
   server.files.set('tile/entries/001.p/44', Buffer.alloc(10))
