@@ -5,6 +5,7 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SignalError } from '../../errors.ts'
@@ -40,7 +41,10 @@ export class IndexProcess {
   readonly #onKilled: () => void
   readonly #times: IndexProcessTimes
   readonly #program: string
+  /** The one that takes the next step. */
   #child: ChildProcess | undefined
+  /** With those that were killed and have not ended. */
+  readonly #living = new Set<ChildProcess>()
   #step: Step | undefined
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -72,10 +76,13 @@ export class IndexProcess {
     })
   }
 
-  close(): void {
+  /** Resolves when there is no process any more: then the store may be closed. */
+  async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    this.#child?.kill('SIGKILL')
+    const ended = [...this.#living].map(child => once(child, 'exit'))
+    for (const child of this.#living) child.kill('SIGKILL')
+    await Promise.all(ended)
   }
 
   #start(): ChildProcess {
@@ -84,9 +91,11 @@ export class IndexProcess {
       serialization: 'advanced',
     })
     this.#child = child
+    if (child.pid !== undefined) this.#living.add(child)
     child.on('message', (message: MessageOfIndexer) => void this.#onMessage(child, message))
     child.once('error', error => this.#onEnd(child, ended(error.message)))
     child.once('exit', (code, signal) => {
+      this.#living.delete(child)
       this.#onEnd(child, ended(`it ended (${signal ?? code})`))
       if (code !== 0) this.#onKilled()
     })
@@ -108,8 +117,9 @@ export class IndexProcess {
       try {
         await step.onRows(message.rows)
       } catch (error) {
-        // Its other rows are not needed.
+        // Its other rows are not needed, and the next step has another process.
         child.kill('SIGKILL')
+        this.#child = undefined
         return this.#settle(step, ({ reject }) => reject(error))
       }
       return this.#send(child, { kind: 'next' })

@@ -76,9 +76,7 @@ export function startIndexing(
   return {
     keeper,
     async close() {
-      const closed = started.close()
-      indexer.close()
-      await closed
+      await Promise.all([started.close(), indexer.close()])
     },
   }
 }
