@@ -3,11 +3,16 @@
  *
  * Warm: 10,000 targets, each asked once before, so that every VRF proof is in the cache; held against bare
  * uWebSockets.js that reads the same body and sends the same bytes.
+ * With the index: the same targets, each with what the index has under it; held against the same server without that.
  * Cold: every target for the first time since the server started, so that every answer waits for a proof; held against
  * the same number of threads that do nothing but prove.
  */
 
+import { cpSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { developmentKeys } from '../src/server/development/development-keys.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { recordAnswer } from './support/http-answer.ts'
 import { compareHttp } from './support/http-comparison.ts'
@@ -39,7 +44,18 @@ const COLD: Row = {
   notShown: "The log's file is in the page cache; a log larger than memory would also wait for its disk.",
 }
 
+const INDEXED: Row = {
+  name: 'lookup-index',
+  project: 'get-public-keys, 1 target, with its proof in the index',
+  limit: 'the same server and targets, without the index',
+  unit: 'requests/s',
+  goal: { of: 'ratio', is: 'at least', value: 1 / 1.6 },
+  notShown:
+    'No leaf is added meanwhile. Behind each new one the proof of a key is made anew the first time it is asked for.',
+}
+
 const COLD_CONNECTIONS = 256
+const INDEX_LOOK_MS = 100
 /** The server's default number of threads, and so the limit's. */
 const VRF_THREADS = Math.max(1, availableParallelism() - 1)
 
@@ -54,6 +70,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   } finally {
     await server.end()
   }
+  await measureIndexed(context, log)
   await measureCold(context, log)
 }
 
@@ -74,6 +91,43 @@ async function measureWarm(
     requests,
     parameters: { entries: context.scale.entries },
   })
+}
+
+async function measureIndexed(context: BenchmarkContext, log: PrefilledLog): Promise<void> {
+  const { entries, warmTargets } = context.scale
+  const dataFolder = join(context.folder, 'indexed')
+  cpSync(log.dataFolder, dataFolder, { recursive: true })
+  const { ktIndexPrivateKey } = developmentKeys(dataFolder).keys
+  const environment = { KT_INDEX_PRIVATE_KEY: ktIndexPrivateKey!, CALLSIGN_INDEX_SECONDS: '1' }
+  const { profilesFolder } = context
+  const server = await startServer({ dataFolder, environment, profilesFolder })
+  try {
+    await indexOf(server)
+    const targets = log.targets.slice(0, warmTargets)
+    await askEachOnce(server.http, targets, { index: true })
+    const side = { url: server.http, pid: server.pid }
+    const requests = writeRequests(context.folder, 'indexed', lookupRequests(targets, { index: true }))
+    await compareHttp(context, INDEXED, {
+      limit: side,
+      project: { ...side, requests },
+      requests: writeLookups(context, 'unindexed', targets),
+      parameters: { entries },
+    })
+  } finally {
+    await server.end()
+    rmSync(dataFolder, { recursive: true })
+  }
+}
+
+/** Resolves once the server has built its index. */
+async function indexOf({ http }: RunningServer): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${http}/index/checkpoint`)
+    await answer.arrayBuffer()
+    if (answer.ok) return
+    if (answer.status !== 503) throw new Error(`/index/checkpoint answered ${answer.status}`)
+    await sleep(INDEX_LOOK_MS)
+  }
 }
 
 async function measureCold(context: BenchmarkContext, log: PrefilledLog): Promise<void> {

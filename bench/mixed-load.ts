@@ -167,7 +167,7 @@ async function openLoads(context: BenchmarkContext): Promise<Loads> {
   const rates = await Program.start<RateLoadProtocol>('rate-load', {
     url: server.http,
     tokens: groups.flatMap(({ callees }) => callees.map(({ devices: [device] }) => device!.token)),
-    lookup: { path: LOOKUP_PATH, bodies: targets.map(lookupBody) },
+    lookup: { path: LOOKUP_PATH, bodies: targets.map(target => lookupBody(target)) },
     codes,
   })
   context.after(() => rates.end())

@@ -6,7 +6,8 @@ import { once } from 'node:events'
 import { basename } from 'node:path'
 import { formatVerifierKey } from '../src/log/note.ts'
 import { AuditServer, readOwnKey } from './audit/audit-server.ts'
-import { Auditor, type Verdict } from './audit/auditor.ts'
+import { Auditor } from './audit/auditor.ts'
+import type { Verdict } from './audit/checks.ts'
 import { explain } from './audit/explain.ts'
 import { AuditFailure } from './audit/finding.ts'
 import { jsonReport, terminalReport } from './audit/report.ts'
@@ -46,7 +47,7 @@ async function audit({ followMs, serve, ...settings }: Settings): Promise<Verdic
   let auditor: Auditor | undefined
   let server: AuditServer | undefined
   try {
-    auditor = new Auditor({ ...settings, keepsIndex: serve !== undefined, report, stop: stop.signal })
+    auditor = new Auditor({ ...settings, keepsHashes: serve !== undefined, report, stop: stop.signal })
     if (followMs === undefined) return await auditor.run()
     if (serve !== undefined) {
       const key = readOwnKey(`${settings.stateFile}.key`, serve.name)

@@ -19,6 +19,7 @@ that holds one, and checks that the log holds KEY for that device. Prints a line
   --public-key KEY         the key it should be, in base64
   --vkey KEY               the log's verifier key (else KT_PUBLIC_KEY)
   --vrf-key KEY            the log's VRF key in base64 (else VRF_PUBLIC_KEY)
+  --index-vkey KEY         the verifier key of the log's index: the result has to prove by it that it is the newest one
   --state FILE             remembers the highest checkpoint that held; a different one of its size is refused, and a smaller one
                            not believed
 

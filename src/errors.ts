@@ -29,6 +29,7 @@ export type CoreErrorCode =
   | 'IDENTITY_MISMATCH'
   | 'CHECKPOINT_INVALID'
   | 'LOG_UNAVAILABLE'
+  | 'INDEX_UNAVAILABLE'
   | 'TOO_MANY_KEYS'
   // The process.
   | 'OVERLOADED'

@@ -42,6 +42,8 @@ export const VRF_JOBS_WAITING_MAX = 8_192
 export const TILE_INTERIORS_MAX = 4_096
 /** Leaves whose entry and path lines are kept for lookups: two and a half kilobytes each, so 80 MB. */
 export const LOOKUPS_KEPT_MAX = 32_768
+/** Keys whose proof in the index is kept while its leaf is the last one: a kilobyte and a half each, so 25 MB. */
+export const INDEX_LOOKUPS_KEPT_MAX = 16_384
 /** Bundles with their gzip form in memory: about 26 kB each, so 26 MB. */
 export const GZIP_BUNDLES_MAX = 1_024
 /** A gRPC message. A Register with the longest key has 1.1 kB; more is read so that the refusal can name the rule. */

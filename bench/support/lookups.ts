@@ -4,20 +4,21 @@ import type { HttpRequest } from './http-load.ts'
 
 export const LOOKUP_PATH = '/api/get-public-keys'
 
-/** One request for each target. */
-export function lookupRequests(targets: readonly string[]): readonly HttpRequest[] {
-  return targets.map(target => ({ path: LOOKUP_PATH, body: lookupBody(target) }))
+/** One request for each target, with these members besides. */
+export function lookupRequests(targets: readonly string[], more: object = {}): readonly HttpRequest[] {
+  return targets.map(target => ({ path: LOOKUP_PATH, body: lookupBody(target, more) }))
 }
 
-export function lookupBody(publicKeyHash: string): string {
-  return JSON.stringify({ targets: [{ publicKeyHash }] })
+export function lookupBody(publicKeyHash: string, more: object = {}): string {
+  return JSON.stringify({ targets: [{ publicKeyHash }], ...more })
 }
 
 /** Has every target proven, many with each request. `url` without a path. */
-export async function askEachOnce(url: string, targets: readonly string[]): Promise<void> {
+export async function askEachOnce(url: string, targets: readonly string[], more: object = {}): Promise<void> {
   for (let first = 0; first < targets.length; first += TARGETS_AT_ONCE) {
     const body = JSON.stringify({
       targets: targets.slice(first, first + TARGETS_AT_ONCE).map(publicKeyHash => ({ publicKeyHash })),
+      ...more,
     })
     const answer = await fetch(url + LOOKUP_PATH, {
       method: 'POST',

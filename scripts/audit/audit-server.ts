@@ -14,6 +14,8 @@ import { makeKeyFile } from '../support/key-file.ts'
 import { sendText, textServer } from '../support/text-server.ts'
 import type { AuditView } from './auditor.ts'
 import { unchecked } from './finding.ts'
+import type { SignedHead } from './history.ts'
+import type { IndexView } from './index-audit.ts'
 import { statusPage } from './status-page.ts'
 import { isVrfHash } from './watch.ts'
 
@@ -62,11 +64,14 @@ export class AuditServer {
     if (method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'only GET\n', { allow: 'GET, HEAD', connection: 'close' })
     if (url.length > URL_CHARS_MAX) return sendText(response, 414, 'the address is too long\n')
+    const { view } = this.#options
     const [path, query] = url.split('?', 2)
     const evidence = /^\/evidence\/(\d{1,3})$/.exec(path!)
     if (path === '/') return this.#page(response)
-    if (path === '/metrics') return sendText(response, 200, metricsOf(this.#options.view))
-    if (path === '/checkpoint') return this.#checkpoint(response)
+    if (path === '/metrics') return sendText(response, 200, metricsOf(view))
+    if (path === '/checkpoint') return this.#checkpoint(response, view.held)
+    if (path === '/index/checkpoint' && view.index !== undefined)
+      return this.#checkpoint(response, view.index.held)
     if (path === '/newest') return this.#newest(response, new URLSearchParams(query))
     if (evidence !== null) return this.#evidence(response, Number(evidence[1]))
     sendText(response, 404, 'nothing is here\n')
@@ -82,10 +87,10 @@ export class AuditServer {
   }
 
   /** The log's own note with the auditor's signature at its end: a reader who knows only the log's key can open it, too. */
-  #checkpoint(response: ServerResponse): void {
-    const { view, key } = this.#options
-    if (view.held === undefined) return sendText(response, 503, NOT_YET)
-    const { note } = view.held
+  #checkpoint(response: ServerResponse, held: SignedHead | undefined): void {
+    const { key } = this.#options
+    if (held === undefined) return sendText(response, 503, NOT_YET)
+    const { note } = held
     const { text } = readNote(note)
     sendText(response, 200, note + signNote(text, [key]).slice(text.length + 1))
   }
@@ -116,14 +121,15 @@ export class AuditServer {
 }
 
 /** In Prometheus' text format. */
-function metricsOf({ round, held, evidence }: AuditView): string {
+function metricsOf({ round, held, evidence, index }: AuditView): string {
   const { verdict, alarm, endedAtMs } = round ?? { verdict: 2, alarm: undefined, endedAtMs: 0 }
-  const gauges: readonly (readonly [name: string, help: string, value: number])[] = [
+  const gauges: readonly Gauge[] = [
     ['verdict', 'What the last look came to, as the exit code says it', verdict],
     ['alarm', '1 while the log has shown nothing newer for too long', alarm === undefined ? 0 : 1],
     ['proven', 'Files of evidence that prove a contradiction', evidence.length],
     ['tree_size', 'Entries in the newest tree that holds', held?.treeSize ?? 0],
     ['look_ended_seconds', 'When the last look ended, POSIX time', endedAtMs / 1_000],
+    ...(index === undefined ? [] : indexGauges(index)),
   ]
   return gauges
     .map(([name, help, value]) => {
@@ -131,6 +137,15 @@ function metricsOf({ round, held, evidence }: AuditView): string {
       return `# HELP ${metric} ${help}\n# TYPE ${metric} gauge\n${metric} ${value}\n`
     })
     .join('')
+}
+
+type Gauge = readonly [name: string, help: string, value: number]
+
+function indexGauges({ leaves, entries }: IndexView): readonly Gauge[] {
+  return [
+    ['index_leaves', 'Leaves of the index that have the root of the rebuilt map', leaves],
+    ['index_entries', 'Entries of the log in the rebuilt map', entries],
+  ]
 }
 
 /** The auditor's own key, made at the first start. Throws `AuditFailure`. */

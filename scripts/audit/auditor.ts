@@ -1,33 +1,23 @@
 /**
- * The auditor of LOG 4.4: an independent process that holds the log's two public keys, and reads what everyone can.
- * Each run goes from the last checkpoint it verified to the newest one, and remembers that only when all of it holds.
+ * The auditor of LOG 4.4: an independent process that holds the log's two public keys, and reads what everyone can: the log, and
+ * with its key the index of it.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { encodeBase64 } from '#primitives'
-import type { LogKeys } from '../../src/client/log-keys.ts'
-import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
-import { verifyWitnesses } from '../../src/client/witnesses.ts'
-import { messageOf, SignalError } from '../../src/errors.ts'
-import { EMPTY_ROOT } from '../../src/log/hash.ts'
+import type { CheckpointKeys } from '../../src/client/log-keys.ts'
+import type { TreeHead } from '../../src/client/tile-consistency.ts'
+import { messageOf } from '../../src/errors.ts'
+import { indexOriginOf } from '../../src/log/index-leaf.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
 import type { QuorumMember } from '../../src/log/policy.ts'
-import { crawl } from './crawl.ts'
+import { AuditedLog, type LogToAudit } from './audited-log.ts'
+import { type AuditRound, type Verdict, worstOf } from './checks.ts'
 import { judgeEvidence } from './evidence.ts'
-import {
-  AuditFailure,
-  type CheckName,
-  type Finding,
-  type FindingFacts,
-  pending,
-  proven,
-  unchecked,
-} from './finding.ts'
+import { proven, unchecked } from './finding.ts'
 import { HashIndex } from './hash-index.ts'
-import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
-import { type HttpLimits, HttpSource } from './http-source.ts'
-import { firstOf, LogReader, type TileReader } from './log-reader.ts'
-import { AuditMemory, type PendingEvidence, type RememberedHead } from './memory.ts'
+import type { SignedHead } from './history.ts'
+import type { HttpLimits } from './http-source.ts'
+import { IndexAudit, type IndexView } from './index-audit.ts'
 import { readNotesFile } from './notes.ts'
 import { checkProofs } from './proofs.ts'
 import type { Report } from './report.ts'
@@ -40,6 +30,8 @@ export interface AuditorOptions {
   readonly verifiers: readonly VerifierKey[]
   /** Whose cosignatures the log's checkpoints need, if any. */
   readonly quorum?: QuorumMember | undefined
+  /** Its index, where that is audited, too. */
+  readonly index?: CheckpointKeys | undefined
   /** 32 bytes; needed for proofs only. */
   readonly vrfPublicKey?: Uint8Array | undefined
   readonly stateFile: string
@@ -52,11 +44,11 @@ export interface AuditorOptions {
   readonly notesFiles?: readonly string[]
   /** Hashes to report new entries of. */
   readonly watchFile?: string | undefined
-  /** Keeps the index of hashes also without a watch. */
-  readonly keepsIndex?: boolean
+  /** Keeps the table of hashes also without a watch. */
+  readonly keepsHashes?: boolean
   /**
    * How long the log may go without a new checkpoint, with a quorum without its cosignatures, and how long its newest tree
-   * may stay unread: then the auditor alarms. The last counts as a day where this is not given.
+   * may stay unread: then the auditor alarms. The last counts as a day where this is not given, and all of them of an index.
    */
   readonly maxAgeMs?: number | undefined
   readonly report: Report
@@ -66,24 +58,11 @@ export interface AuditorOptions {
   readonly nowMs?: () => number
 }
 
-/** The exit code: 0 clean, 1 the log's signatures prove a fault of it, 2 not (all) checked, 3 not what the log signed. */
-export type Verdict = 0 | 1 | 2 | 3
-
-/** One run with all that it reported, but for the findings beyond a thousand. */
-export interface AuditRound {
-  readonly verdict: Verdict
-  readonly startedAtMs: number
-  readonly endedAtMs: number
-  readonly findings: readonly Finding[]
-  /** Why the auditor alarms. */
-  readonly alarm: string | undefined
-}
-
 /** An auditor's knowledge for other readers, at any time. */
 export interface AuditView {
   readonly origin: string
   readonly url: string
-  /** The last run that ended. */
+  /** The last look that ended. */
   readonly round: AuditRound | undefined
   /** The newest tree that holds. */
   readonly held: SignedHead | undefined
@@ -93,83 +72,72 @@ export interface AuditView {
   newest(vrfHash: string): number | undefined
   /** The texts of evidence files that prove that the log cheats. */
   readonly evidence: readonly string[]
+  readonly index: IndexView | undefined
 }
 
 export class Auditor implements AuditView {
   readonly #options: AuditorOptions
-  readonly #memory: AuditMemory
-  readonly #source: HttpSource
-  readonly #log: LogReader
-  readonly #otherSources: readonly HttpSource[]
-  readonly #gossip: readonly LogReader[]
-  readonly #mirrors: readonly LogReader[]
+  readonly #log: AuditedLog
+  /** The output log of the index. */
+  readonly #output: AuditedLog | undefined
+  readonly #index: IndexAudit | undefined
+  readonly #hashes: HashIndex | undefined
+  /** The keys that evidence is judged by. */
+  readonly #known: readonly VerifierKey[]
   readonly #nowMs: () => number
-  readonly #keys: LogKeys
-  readonly #startedAtMs: number
-  /** Since when no look has read the log's newest tree whole. */
-  #unreadSinceMs: number | undefined
-  /** The newest cosignature of a quorum, of any checkpoint. */
-  #cosignedAtMs = 0
-  #verdict: Verdict = 0
-  #canRemember = true
   #areProofsChecked = false
-  /** Notes of users that were compared, or are none. */
-  readonly #notesChecked = new Set<string>()
-  readonly #index: HashIndex | undefined
-  #findings: Finding[] = []
+  /** Evidence of users that was judged. */
+  readonly #judged = new Set<string>()
   #round: AuditRound | undefined
-  #held: SignedHead | undefined
   #indexed: (TreeHead & { readonly atMs: number }) | undefined
   #evidence: readonly string[] = []
 
   /** Throws `AuditFailure` when the state file is of no use. */
   constructor(options: AuditorOptions) {
-    const { url, gossip = [], mirrors = [], stop, httpLimits, nowMs = Date.now } = options
+    const { verifiers, index, stateFile, maxAgeMs, nowMs = Date.now } = options
     this.#options = options
-    this.#memory = AuditMemory.open(options.stateFile, options.verifiers)
-    this.#source = new HttpSource(url, FILES_AT_ONCE, stop, httpLimits)
-    this.#log = new LogReader(this.#source)
-    this.#otherSources = [...gossip, ...mirrors].map(
-      source => new HttpSource(source, FILES_AT_ONCE, stop, httpLimits),
-    )
-    const readers = this.#otherSources.map(source => new LogReader(source))
-    this.#gossip = readers.slice(0, gossip.length)
-    this.#mirrors = readers.slice(gossip.length)
     this.#nowMs = nowMs
-    this.#startedAtMs = nowMs()
-    const { verifiers, vrfPublicKey = NO_KEY, quorum } = options
-    if (options.watchFile !== undefined || options.keepsIndex === true)
-      this.#index = openIndex(options.stateFile, verifiers[0]!.name)
-    const { last } = this.#memory
-    this.#held = last
-    this.#evidence = this.#memory.provenEvidence()
-    if (last !== undefined && last.treeSize === this.#index?.verifiedSize)
+    this.#known = [...verifiers, ...(index?.verifiers ?? [])]
+    this.#log = new AuditedLog(logOf(options))
+    if (index !== undefined) {
+      this.#output = new AuditedLog(outputLogOf(options, index))
+      this.#index = new IndexAudit(this.#log, this.#output, {
+        file: `${stateFile}.index.map`,
+        maxAgeMs,
+        nowMs,
+        onProgress: (entries, of) => options.report.progress(entries, of),
+      })
+    }
+    if (options.watchFile !== undefined || options.keepsHashes === true)
+      this.#hashes = openHashes(stateFile, verifiers[0]!.name)
+    const { last } = this.#log
+    this.#evidence = this.#provenEvidence()
+    if (last !== undefined && last.treeSize === this.#hashes?.verifiedSize)
       this.#indexed = { ...last, atMs: last.sinceMs }
-    this.#keys = { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum }
-    if (last !== undefined) this.#witnessedAtMs(last)
   }
 
   /** Checks the log once and reports each check. Rejects when stopped, or for a fault of our own. */
   async run(): Promise<Verdict> {
-    this.#verdict = 0
-    this.#findings = []
+    for (const log of this.#logs) log.begin()
     const startedAtMs = this.#nowMs()
-    let isRead = false
-    await this.#try(async () => {
-      isRead = await this.#audit()
+    const { checks } = this.#log
+    const seen: Seen = { isRead: false, isCompared: false }
+    await checks.try(() => this.#look(seen))
+    await checks.try(async () => {
+      this.#evidence = this.#provenEvidence()
     })
-    await this.#try(async () => {
-      this.#evidence = this.#memory.provenEvidence()
-    })
-    const alarm = this.#alarm(isRead)
-    if (alarm !== undefined) this.#fail(alarm)
-    const [verdict, findings] = [this.#verdict, this.#findings]
-    this.#round = { verdict, startedAtMs, endedAtMs: this.#nowMs(), findings, alarm: alarm?.message }
+    const alarms = [this.#log.alarm(seen.isRead), this.#index?.alarm(seen.isCompared, seen.known)]
+    for (const [at, alarm] of alarms.entries()) if (alarm !== undefined) this.#logs[at]!.checks.fail(alarm)
+    const all = this.#logs.map(log => log.checks)
+    const verdict = worstOf(all.map(each => each.verdict))
+    const findings = all.flatMap(each => each.findings)
+    const alarm = alarms.find(each => each !== undefined)?.message
+    this.#round = { verdict, startedAtMs, endedAtMs: this.#nowMs(), findings, alarm }
     return verdict
   }
 
   get origin(): string {
-    return this.#keys.verifier.name
+    return this.#log.keys.verifier.name
   }
 
   get url(): string {
@@ -181,7 +149,7 @@ export class Auditor implements AuditView {
   }
 
   get held(): SignedHead | undefined {
-    return this.#held
+    return this.#log.held
   }
 
   get indexed(): TreeHead | undefined {
@@ -193,433 +161,207 @@ export class Auditor implements AuditView {
   }
 
   newest(vrfHash: string): number | undefined {
-    return this.#index?.newest(vrfHash)
+    return this.#hashes?.newest(vrfHash)
   }
 
   get evidence(): readonly string[] {
     return this.#evidence
   }
 
+  get index(): IndexView | undefined {
+    return this.#index
+  }
+
   /** Checks the log again and again until it cheats or nothing can be remembered. Rejects when stopped. */
   async follow(pauseMs: number): Promise<Verdict> {
     for (;;) {
       const verdict = await this.run()
-      if (verdict === 1 || !this.#canRemember) return verdict
+      if (verdict === 1 || !this.#logs.every(log => log.checks.canRemember)) return verdict
       await sleep(pauseMs, undefined, { signal: this.#options.stop })
     }
   }
 
   close(): void {
-    for (const source of [this.#source, ...this.#otherSources]) source.close()
-    this.#index?.close()
+    for (const log of this.#logs) log.close()
+    this.#hashes?.close()
   }
 
-  /** Whether the log showed its newest tree, and all of it. Throws `AuditFailure` where there is nothing to go on with. */
-  async #audit(): Promise<boolean> {
-    const { last } = this.#memory
-    const head = await this.#readCheckpoint(this.#log)
-    this.#grow(head)
-    const isWitnessed = await this.#try(async () => this.#checkWitnesses(head))
-    const kept = this.#memory.pending().filter(({ seen }) => !isSameTree(seen, head))
-    const place = last === undefined ? 'newest' : await this.#placeOf(head, last)
-    if (place === 'fork') return false
-    // Other trees are held against one that was read, or is read below.
-    const known = place === 'newest' ? head : last!
-    await this.#compareOthers(known, head, kept)
-    const isRead = await this.#try(() => this.#read(known, place))
-    if (this.#verdict === 1) return false
-    if (place === 'newest' && isWitnessed && isRead) {
-      this.#remember(head)
-      return !this.#memory.pending().some(({ seen }) => seen.treeSize > head.treeSize)
-    }
-    if (last !== undefined && (place === 'stale' || isSameTree(head, last))) return false
-    // Not forgotten: what the log shows next must go with it.
-    this.#keepPending({ check: 'consistency', known: last ?? head, seen: head }, 'its tree was not read')
-    return false
+  get #logs(): readonly AuditedLog[] {
+    return this.#output === undefined ? [this.#log] : [this.#log, this.#output]
   }
 
-  #grow({ treeSize }: TreeHead): void {
-    const size = Math.max(treeSize, this.#memory.last?.treeSize ?? 0)
-    for (const log of [this.#log, ...this.#gossip, ...this.#mirrors]) log.grow(size)
+  /** Throws `AuditFailure` where there is nothing to go on with. */
+  async #look(seen: Seen): Promise<void> {
+    // First: an honest log has shown each tree before a leaf is of it.
+    const output = await this.#readOutput()
+    const head = await this.#log.readCheckpoint()
+    seen.isRead = await this.#log.audit(head, {
+      entries: this.#hashes,
+      compare: known => this.#compareOthers(known),
+      onRead: async (known, isNewest) => {
+        seen.known = known
+        await this.#onRead(known, isNewest)
+      },
+    })
+    if (output !== undefined && seen.known !== undefined && this.#log.checks.verdict !== 1)
+      seen.isCompared = await this.#lookAtIndex(output, seen.known)
   }
 
-  /** A failing source or proof does not keep the auditor from reading the log itself. */
-  async #compareOthers(known: SignedHead, head: SignedHead, kept: readonly PendingEvidence[]): Promise<void> {
-    const shown: SignedHead[] = []
-    for (const log of this.#gossip) {
-      await this.#try(
-        () => this.#compareGossip(log, known, shown),
-        failure => failure.ofSource('gossip', { url: log.url }),
-      )
-    }
-    for (const evidence of kept) {
-      if (shown.some(other => isSameTree(other, evidence.seen))) continue
-      await this.#try(() => this.#compareKept(evidence, known, head))
-    }
-    for (const file of this.#options.notesFiles ?? []) {
-      await this.#try(
-        () => this.#checkNotes(file, known),
-        failure => failure.ofSource('notes', { file }),
-      )
-    }
-    await this.#try(
+  async #readOutput(): Promise<SignedHead | undefined> {
+    const output = this.#output
+    let head: SignedHead | undefined
+    await output?.checks.try(async () => {
+      head = await output.readCheckpoint()
+    })
+    return head
+  }
+
+  /** Whether the output log was read, and all of its leaves have the root of the map. */
+  async #lookAtIndex(head: SignedHead, known: SignedHead): Promise<boolean> {
+    const [output, index] = [this.#output!, this.#index!]
+    let isCompared = false
+    const isRead = await output.checks.try(async () => {
+      let read: SignedHead | undefined
+      const isNewest = await output.audit(head, {
+        compare: other => this.#compareNotes(output, other),
+        onRead: async tree => {
+          read = tree
+        },
+      })
+      if (read === undefined || output.checks.verdict === 1) return
+      await index.compare(known, read)
+      isCompared = isNewest
+    })
+    return isRead && isCompared
+  }
+
+  /** A failing file does not keep the auditor from reading the log itself. */
+  async #compareOthers(known: SignedHead): Promise<void> {
+    await this.#compareNotes(this.#log, known)
+    await this.#log.checks.try(
       () => this.#checkProofs(known),
       failure => failure.as('proofs'),
     )
   }
 
-  /** Reads what of `known` has not been read before. */
-  async #read(known: SignedHead, place: Place): Promise<void> {
-    const { last } = this.#memory
-    const isIndexed = this.#index === undefined || this.#index.verifiedSize === known.treeSize
-    if (last?.treeSize !== known.treeSize || !isIndexed) await this.#crawl(last ?? NOTHING, known)
-    if (this.#index !== undefined) {
-      const atMs = place === 'newest' ? this.#nowMs() : (this.#indexed?.atMs ?? last?.sinceMs ?? 0)
+  /** Of the notes that users sent, those of that log; evidence is judged with the log's. */
+  async #compareNotes(log: AuditedLog, known: SignedHead): Promise<void> {
+    const outputOrigin = indexOriginOf(this.origin)
+    const isOutput = log !== this.#log
+    for (const file of this.#options.notesFiles ?? []) {
+      await log.checks.try(
+        async () => {
+          const { notes, evidence } = readNotesFile(file)
+          if (!isOutput) this.#judge(file, evidence)
+          const own = notes.filter(note => note.startsWith(`${outputOrigin}\n`) === isOutput)
+          await log.checkNotes(file, own, known)
+        },
+        failure => failure.ofSource('notes', { file }),
+      )
+    }
+  }
+
+  /** Throws `AuditFailure` for evidence that is proven. */
+  #judge(file: string, evidence: readonly string[]): void {
+    for (const text of evidence.filter(each => !this.#judged.has(each))) {
+      this.#judged.add(text)
+      const { kind, lines } = judgeEvidence(text, this.#known)
+      if (kind !== 'proven') continue
+      const { note, notes = [note] } = JSON.parse(text)
+      const failure = proven('notes', `evidence in ${file} is proven: ${lines.at(-2)}`, { notes })
+      throw failure.with({ about: notes, text })
+    }
+  }
+
+  async #onRead(known: SignedHead, isNewest: boolean): Promise<void> {
+    if (this.#hashes !== undefined) {
+      const atMs = isNewest ? this.#nowMs() : (this.#indexed?.atMs ?? this.#log.last?.sinceMs ?? 0)
       this.#indexed = { ...known, atMs }
     }
-    await this.#try(async () => this.#watch())
-  }
-
-  async #readCheckpoint(log: LogReader): Promise<SignedHead> {
-    const head = await openServedHead(log, this.#keys.verifiers)
-    this.#pass('checkpoint', `size ${head.treeSize} is signed by ${this.#keys.verifier.name}`, {
-      treeSize: String(head.treeSize),
-      rootHash: encodeBase64(head.rootHash),
-    })
-    return head
-  }
-
-  /** A tree without witnesses is compared all the same: a contradiction that the log signed is one. */
-  #checkWitnesses(head: SignedHead): void {
-    const { quorum } = this.#keys
-    if (quorum === undefined) return
-    const found = this.#witnessedAtMs(head)
-    if (found.kind === 'refused') throw pending('witnesses', found.detail)
-    this.#pass('witnesses', `the quorum ${quorum.name} saw it at ${new Date(found.atMs!).toISOString()}`)
-  }
-
-  #witnessedAtMs({ note }: SignedHead) {
-    const found = verifyWitnesses(this.#keys, note, { nowMs: this.#nowMs() })
-    if (found.kind === 'witnessed') this.#cosignedAtMs = Math.max(this.#cosignedAtMs, found.atMs ?? 0)
-    return found
-  }
-
-  /**
-   * Where the tree that the log showed stands to the known one: it goes on from it, or is a beginning of it, as a late
-   * cache shows, or cannot be compared yet, or is of another history.
-   */
-  async #placeOf(head: SignedHead, last: RememberedHead): Promise<Place> {
-    const known = this.#memory.verified(head.treeSize) ?? last
-    const isSame = await this.#try(() => this.#assertSameHistory({ check: 'consistency' }, known, head))
-    if (!isSame) return this.#verdict === 1 ? 'fork' : 'pending'
-    const { treeSize } = head
-    if (treeSize >= last.treeSize) {
-      this.#pass('consistency', `the tree begins with the one of size ${last.treeSize} known before`)
-      return 'newest'
-    }
-    const detail = `size ${treeSize} is a beginning of the known ${last.treeSize}: an old answer`
-    this.#fail(pending('stale', detail, { treeSize: String(treeSize) }))
-    return 'stale'
-  }
-
-  /** A wait that is longer than a cache explains. */
-  #alarm(isRead: boolean): AuditFailure | undefined {
-    if (this.#verdict === 1) return undefined
-    const nowMs = this.#nowMs()
-    if (isRead) this.#unreadSinceMs = undefined
-    else this.#unreadSinceMs ??= nowMs
-    const { maxAgeMs } = this.#options
-    const newestAtMs = this.#keys.quorum === undefined ? this.#memory.last?.sinceMs : this.#cosignedAtMs
-    const alarm = (what: string, sinceMs: number, ageMs: number) =>
-      pending(
-        'stale',
-        `${what} since ${new Date(sinceMs).toISOString()}, longer than ${ageMs / 1_000} s`,
-        ALARM,
-      )
-    const sinceMs = newestAtMs || this.#startedAtMs
-    if (maxAgeMs !== undefined && nowMs - sinceMs > maxAgeMs) {
-      const what = this.#keys.quorum === undefined ? 'no new checkpoint' : 'no new cosignatures of the quorum'
-      return alarm(what, sinceMs, maxAgeMs)
-    }
-    const unreadMsMax = maxAgeMs ?? UNREAD_MS_MAX
-    if (this.#unreadSinceMs === undefined || nowMs - this.#unreadSinceMs <= unreadMsMax) return undefined
-    return alarm('the log has not shown its newest tree, whole,', this.#unreadSinceMs, unreadMsMax)
-  }
-
-  /** Puts what the source shows into `shown`. */
-  async #compareGossip(log: LogReader, known: SignedHead, shown: SignedHead[]): Promise<void> {
-    const other = await openServedHead(log, this.#keys.verifiers)
-    shown.push(other)
-    await this.#assertSameHistory({ check: 'gossip', url: log.url }, known, other)
-    const facts = { url: log.url, treeSize: String(other.treeSize) }
-    this.#settle(other, known)
-    this.#pass('gossip', `size ${other.treeSize} shown there is of the same history`, facts)
-  }
-
-  /** Unanswered evidence is compared with each new tree: a log that grows past it has to decide it. */
-  async #compareKept(evidence: PendingEvidence, known: SignedHead, head: SignedHead): Promise<void> {
-    const { check, url, seen } = evidence
-    const facts = url === undefined ? {} : { url }
-    try {
-      // Two roots of one size need no tiles.
-      if (seen.treeSize === head.treeSize) await this.#assertSameHistory(evidence, head, seen)
-      await this.#assertSameHistory(evidence, known, seen)
-    } catch (error) {
-      if (!(error instanceof AuditFailure)) throw error
-      throw error.ofSource(check, facts)
-    }
-    if (this.#settle(seen, known))
-      this.#pass(check, `size ${seen.treeSize}, which was unanswered, is of the same history`, facts)
-  }
-
-  /** Lets a tree of the same history go, once the tree that was read reaches over it. */
-  #settle(seen: SignedHead, known: SignedHead): boolean {
-    const isCovered = seen.treeSize <= known.treeSize
-    if (isCovered) this.#memory.dropPending(seen)
-    return isCovered
-  }
-
-  /**
-   * Throws `AuditFailure`: of the check with both notes when the log contradicts itself; else the failure of the
-   * log's own answer. Both notes are then kept and compared again, so that a log gains nothing by not answering.
-   */
-  async #assertSameHistory(
-    found: { readonly check: CheckName; readonly url?: string },
-    known: SignedHead,
-    seen: SignedHead,
-  ): Promise<void> {
-    const { check } = found
-    const outcome = await compareHistories(known, seen, this.#sourcesFor(found.url))
-    if (outcome.kind === 'consistent') return
-    const facts = { treeSize: String(seen.treeSize), notes: [known.note, seen.note] }
-    if (outcome.kind === 'contradiction') {
-      const { detail, proof } = outcome
-      throw proven(check, `the log signed both of two histories: ${detail}`, { ...facts, proof })
-    }
-    this.#keepPending({ ...found, known, seen }, outcome.failure.message)
-    throw undecided(outcome.failure, check)
-  }
-
-  #keepPending(evidence: PendingEvidence, detail: string): void {
-    const file = this.#memory.keepPending(evidence, detail, this.#nowMs())
-    if (file !== undefined)
-      this.#pass('state', `both signed notes are kept in ${file} until they are compared`)
-  }
-
-  /** Where tiles are asked for, in turn. */
-  #sourcesFor(url: string | undefined): readonly LogReader[] {
-    const all = [this.#log, ...this.#gossip, ...this.#mirrors]
-    return [...all.filter(log => log.url === url), ...all.filter(log => log.url !== url)]
-  }
-
-  /** Each note is compared once; those that no source has the tiles for are pending evidence. */
-  async #checkNotes(file: string, head: SignedHead): Promise<void> {
-    const { verifiers } = this.#keys
-    const { notes, evidence } = readNotesFile(file)
-    for (const text of evidence.filter(each => !this.#notesChecked.has(each))) {
-      this.#notesChecked.add(text)
-      const { kind, lines } = judgeEvidence(text, verifiers)
-      if (kind === 'proven') {
-        const { notes: signed, proof } = JSON.parse(text)
-        throw proven('notes', `evidence in ${file} is proven: ${lines.at(-2)}`, { notes: signed, proof })
-      }
-    }
-    const unknown = notes.filter(note => !this.#notesChecked.has(note))
-    let failures = 0
-    for (const note of unknown) {
-      await this.#try(
-        () => this.#checkNote(note, head),
-        failure => {
-          failures++
-          return failure.ofSource('notes', { file })
-        },
-      )
-    }
-    if (unknown.length > 0 && failures === 0)
-      this.#pass('notes', `${unknown.length} notes are of the same history`, { file })
-  }
-
-  async #checkNote(note: string, head: SignedHead): Promise<void> {
-    let seen: SignedHead
-    try {
-      seen = openHead(Buffer.from(note), this.#keys.verifiers)
-    } catch (error) {
-      if (!(error instanceof SignalError)) throw error
-      this.#notesChecked.add(note)
-      throw unchecked('notes', `${JSON.stringify(note.slice(0, 80))}: ${error.message}`)
-    }
-    await this.#assertSameHistory({ check: 'notes' }, head, seen)
-    this.#settle(seen, head)
-    this.#notesChecked.add(note)
+    await this.#log.checks.try(async () => this.#watch())
   }
 
   #watch(): void {
     const { watchFile, stateFile } = this.#options
-    if (watchFile === undefined || this.#index === undefined) return
-    for (const { detail, facts } of watchHashes(watchFile, stateFile, this.#index))
-      this.#pass('watch', detail, facts)
+    if (watchFile === undefined || this.#hashes === undefined) return
+    for (const { detail, facts } of watchHashes(watchFile, stateFile, this.#hashes))
+      this.#log.checks.pass('watch', detail, facts)
   }
 
-  async #checkProofs(head: SignedHead): Promise<void> {
+  async #checkProofs(known: SignedHead): Promise<void> {
     const { proofsFile, vrfPublicKey } = this.#options
     if (proofsFile === undefined || vrfPublicKey === undefined || this.#areProofsChecked) return
-    const compare = (proven: SignedHead) => this.#assertSameHistory({ check: 'proofs' }, head, proven)
+    const keys = { ...this.#log.keys, vrfPublicKey }
+    const compare = (proven: SignedHead) => this.#log.assertSameHistory({ check: 'proofs' }, known, proven)
     let proofs = 0
     let failures = 0
-    for await (const failure of checkProofs(proofsFile, this.#keys, compare)) {
+    for await (const failure of checkProofs(proofsFile, keys, compare)) {
       proofs++
       if (failure === undefined) continue
       failures++
-      this.#fail(failure)
+      this.#log.checks.fail(failure)
     }
     if (failures > 0) return
     this.#areProofsChecked = true
-    this.#pass('proofs', `${proofs} proofs hold`)
+    this.#log.checks.pass('proofs', `${proofs} proofs hold`)
   }
 
-  async #crawl(last: TreeHead, head: SignedHead): Promise<void> {
-    const proven = (await this.#provenProgress(last, head)) ?? last
-    const index = this.#index
-    // Entries that another run has read are not in the index: they are read again.
-    const audited = { treeSize: Math.min(proven.treeSize, index?.verifiedSize ?? proven.treeSize) }
-    const startedAtMs = performance.now()
-    const read = async (tiles: TileReader) => {
-      this.#useIndex(() => index?.startAfter(audited.treeSize))
-      await crawl(tiles, audited, head, {
-        filesAtOnce: FILES_AT_ONCE,
-        onProgress: (treeSize, computedHead) => {
-          this.#options.report.progress(treeSize, head.treeSize)
-          if (treeSize % ENTRIES_BETWEEN_SAVES === 0) this.#memory.setProgress(computedHead())
-        },
-        onBundle: (firstIndex, bundle) => this.#useIndex(() => index?.append(firstIndex, bundle)),
-      })
-    }
-    try {
-      await read(this.#tiles)
-    } catch (error) {
-      // A garbled file of the log is got round where a mirror has a good one.
-      if (!(error instanceof AuditFailure && error.isPending) || this.#mirrors.length === 0) throw error
-      await read(firstOf([...this.#mirrors, this.#log]))
-    }
-    this.#useIndex(() => index?.verify())
-    const { files, bytes } = this.#source.received
-    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
-    const entries = head.treeSize - audited.treeSize
-    this.#pass('fetch', `${files} files of ${bytes} bytes in all, the tree in ${seconds} s`)
-    this.#pass(
-      'entries',
-      `${entries} entries from ${audited.treeSize} on are of the log's form and in the tree`,
-    )
-    this.#pass('tiles', `root from entries and every hash tile are those of size ${head.treeSize}`)
-  }
-
-  /** How far an earlier crawl came, when that is further than `last` and a beginning of the signed tree. */
-  async #provenProgress(last: TreeHead, head: SignedHead): Promise<TreeHead | undefined> {
-    const { progress } = this.#memory
-    if (progress === undefined || progress.treeSize <= last.treeSize || progress.treeSize > head.treeSize) {
-      return undefined
-    }
-    const found = await consistencyFromTiles(tile => this.#tiles.tile(tile), progress, head)
-    return found.kind === 'consistent' ? progress : undefined
-  }
-
-  #useIndex(use: () => void): void {
-    try {
-      use()
-    } catch (error) {
-      throw unchecked('state', `the index of hashes cannot be read or written: ${messageOf(error)}`)
-    }
-  }
-
-  get #tiles(): TileReader {
-    return firstOf([this.#log, ...this.#mirrors])
-  }
-
-  #remember(head: SignedHead): void {
-    if (!this.#memory.isLast(head)) this.#memory.remember(head, this.#nowMs())
-    this.#memory.dropPending(head)
-    this.#held = head
-    this.#pass('state', `size ${head.treeSize} is remembered as the last that holds`)
-  }
-
-  /** Runs a check and reports its failure, changed by `changed`; whether there was none. */
-  async #try(
-    work: () => Promise<void>,
-    changed: (failure: AuditFailure) => AuditFailure = failure => failure,
-  ): Promise<boolean> {
-    try {
-      await work()
-      return true
-    } catch (error) {
-      if (!(error instanceof AuditFailure)) throw error
-      this.#fail(changed(error))
-      return false
-    }
-  }
-
-  #pass(check: CheckName, detail: string, facts: FindingFacts = {}): void {
-    this.#report({ check, ok: true, detail, ...facts })
-  }
-
-  #report(finding: Finding): void {
-    if (this.#findings.length < FINDINGS_MAX) this.#findings.push(finding)
-    this.#options.report.finding(finding)
-  }
-
-  #fail({ finding }: AuditFailure): void {
-    const verdict = finding.ok === false ? 1 : finding.pending ? 3 : 2
-    if (SEVERITY.indexOf(verdict) > SEVERITY.indexOf(this.#verdict)) this.#verdict = verdict
-    if (finding.check === 'state') this.#canRemember = false
-    this.#report(finding)
-    if (finding.notes !== undefined) this.#keepEvidence(finding)
-  }
-
-  #keepEvidence(finding: Finding): void {
-    try {
-      const file = this.#memory.keepEvidence(finding, this.#nowMs())
-      this.#pass('state', `both signed notes are kept in ${file}`)
-    } catch (error) {
-      if (!(error instanceof AuditFailure)) throw error
-      this.#fail(error)
-    }
+  /** Throws `AuditFailure`. */
+  #provenEvidence(): readonly string[] {
+    return this.#logs.flatMap(log => log.provenEvidence(this.#known))
   }
 }
 
+/** What a look has come to so far. */
+interface Seen {
+  /** Whether the log showed its newest tree, and all of it. */
+  isRead: boolean
+  /** The tree of the log that was read whole. */
+  known?: SignedHead
+  /** Whether the same is so of the output log, and its leaves hold. */
+  isCompared: boolean
+}
+
+function logOf(options: AuditorOptions): LogToAudit {
+  const { url, verifiers, quorum, stateFile, gossip = [], mirrors = [] } = options
+  const { maxAgeMs, report, stop, httpLimits, nowMs = Date.now } = options
+  const keys: CheckpointKeys = { verifier: verifiers[0]!, verifiers, quorum }
+  return {
+    ...{ url, keys, stateFile, gossip, mirrors, maxAgeMs, report, stop, httpLimits, nowMs },
+    isOptional: false,
+    isAlwaysGrowing: false,
+    facts: {},
+  }
+}
+
+/** An honest index has a leaf every quarter of an hour, whether the log grows or not. */
+function outputLogOf(options: AuditorOptions, keys: CheckpointKeys): LogToAudit {
+  const log = logOf(options)
+  return {
+    ...log,
+    url: beside(log.url),
+    gossip: log.gossip.map(beside),
+    mirrors: log.mirrors.map(beside),
+    keys,
+    stateFile: `${log.stateFile}.index`,
+    isOptional: true,
+    isAlwaysGrowing: true,
+    // The rebuild looks at them.
+    isForm: () => true,
+    facts: { origin: keys.verifier.name },
+  }
+}
+
+/** The prefix of the index of a log. */
+function beside(log: URL): URL {
+  return new URL(`${log.href.replace(/\/+$/, '')}/index`)
+}
+
 /** Throws `AuditFailure`. */
-function openIndex(stateFile: string, origin: string): HashIndex {
+function openHashes(stateFile: string, origin: string): HashIndex {
   try {
     return HashIndex.open(`${stateFile}.hashes`, origin)
   } catch (error) {
     throw unchecked('state', `the index of hashes cannot be opened: ${messageOf(error)}`)
   }
 }
-
-/** Tiles that are missing or wrong belong to the comparison that they keep from ending. */
-function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
-  return failure.isPending ? failure.as(check) : failure
-}
-
-async function openServedHead(log: LogReader, verifiers: readonly VerifierKey[]): Promise<SignedHead> {
-  const note = await log.checkpoint()
-  try {
-    return openHead(note, verifiers)
-  } catch (error) {
-    if (!(error instanceof SignalError)) throw error
-    throw pending('checkpoint', `${log.url}/checkpoint: ${error.message}`)
-  }
-}
-
-type Place = 'newest' | 'stale' | 'pending' | 'fork'
-
-const FINDINGS_MAX = 1_000
-/** The worst last. */
-const SEVERITY: readonly Verdict[] = [0, 2, 3, 1]
-const ALARM: FindingFacts = { alarm: true }
-/** Longer than any cache keeps what it should not. */
-const UNREAD_MS_MAX = 86_400_000
-const NO_KEY = new Uint8Array(0)
-const NOTHING: TreeHead = { treeSize: 0, rootHash: EMPTY_ROOT }
-/** Enough to hide a long way to the server; a megabyte with keys of 32 bytes. */
-const FILES_AT_ONCE = 16
-/** A whole tile of level 1: seconds of work over a network. */
-const ENTRIES_BETWEEN_SAVES = 65_536

@@ -23,11 +23,19 @@ export class EntryFormFault extends AuditFailure {
   }
 }
 
+/** Whether the bytes from `start` up to, not including, `end` are an entry of the log. */
+export type EntryCheck = (bytes: Uint8Array, start: number, end: number) => boolean
+
 /**
  * The leaf hashes of the bundle's `width` entries side by side; `firstIndex` is the leaf index of the first. Throws
  * `AuditFailure` of the check `entries`, with the index of the entry at fault.
  */
-export function hashBundle(bundle: Uint8Array, width: number, firstIndex: number): Uint8Array {
+export function hashBundle(
+  bundle: Uint8Array,
+  width: number,
+  firstIndex: number,
+  isForm: EntryCheck = isEntryForm,
+): Uint8Array {
   const hashes = new Uint8Array(width * HASH_BYTES)
   let at = 0
   for (let position = 0; position < width; position++) {
@@ -35,7 +43,7 @@ export function hashBundle(bundle: Uint8Array, width: number, firstIndex: number
     // Past the end both bytes count as zero, and the start alone is too far.
     const end = start + (((bundle[at] ?? 0) << 8) | (bundle[at + 1] ?? 0))
     if (end > bundle.length) throw entryFault(firstIndex + position, `bundle is cut off at byte ${at}`)
-    if (!isEntryForm(bundle, start, end)) {
+    if (!isForm(bundle, start, end)) {
       throw new EntryFormFault(firstIndex + position, bundle.subarray(start, end))
     }
     hashes.set(hashLeaf(bundle.subarray(start, end)), position * HASH_BYTES)

@@ -9,7 +9,7 @@
 
 import type { TreeHead } from '../../src/client/tile-consistency.ts'
 import { equalHashes, HASH_BYTES, type Hash } from '../../src/log/hash.ts'
-import { inclusionNodes, proveInclusion, rootFromPath } from '../../src/log/inclusion.ts'
+import { rootFromPath } from '../../src/log/inclusion.ts'
 import {
   formatTilePath,
   hashInTile,
@@ -20,9 +20,9 @@ import {
   tileWidth,
 } from '../../src/log/tile.ts'
 import { rootHash } from '../../src/log/tree.ts'
-import { EntryFormFault, hashBundle } from './bundle.ts'
+import { type EntryCheck, EntryFormFault, hashBundle } from './bundle.ts'
 import { AuditFailure, pending, proven } from './finding.ts'
-import { readNodes, type TileReader } from './log-reader.ts'
+import { readInclusion, readNodes, type TileReader } from './log-reader.ts'
 
 export interface CrawlOptions {
   /** How many files are asked for at a time. */
@@ -34,6 +34,8 @@ export interface CrawlOptions {
   readonly onProgress: (treeSize: number, head: () => TreeHead) => void
   /** Called with each bundle of a checked form, and the index of its first entry. */
   readonly onBundle?: (firstIndex: number, bundle: Uint8Array) => void
+  /** The form of an entry; that of the key log unless given. */
+  readonly isForm?: EntryCheck | undefined
 }
 
 /**
@@ -45,7 +47,7 @@ export async function crawl(
   log: TileReader,
   audited: Pick<TreeHead, 'treeSize'>,
   signed: TreeHead,
-  { filesAtOnce, onProgress, onBundle }: CrawlOptions,
+  { filesAtOnce, onProgress, onBundle, isForm }: CrawlOptions,
 ): Promise<void> {
   // A bundle that was partial is read again from its first entry.
   const start = audited.treeSize - (audited.treeSize % TILE_WIDTH)
@@ -54,7 +56,7 @@ export async function crawl(
   for await (const [tile, bytes] of files) {
     if (tile.level === 'entries') {
       onProgress(tree.treeSize, () => tree.head())
-      tree.setLeaves(await leavesOf(log, tile, bytes, signed))
+      tree.setLeaves(await leavesOf(log, tile, bytes, signed, isForm))
       onBundle?.(tile.index * TILE_WIDTH, bytes)
       continue
     }
@@ -74,9 +76,10 @@ async function leavesOf(
   { width, index }: Tile,
   bundle: Uint8Array,
   signed: TreeHead,
+  isForm: EntryCheck | undefined,
 ): Promise<Uint8Array> {
   try {
-    return hashBundle(bundle, width, index * TILE_WIDTH)
+    return hashBundle(bundle, width, index * TILE_WIDTH, isForm)
   } catch (error) {
     if (!(error instanceof EntryFormFault)) throw error
     const isIncluded = await inclusionOf(log, error.index, signed)
@@ -246,8 +249,7 @@ async function inclusionOf(
   { treeSize, rootHash }: TreeHead,
 ): Promise<((leafHash: Hash) => boolean) | undefined> {
   try {
-    const hashes = await readNodes(log, inclusionNodes(index, treeSize), treeSize)
-    const path = proveInclusion(index, treeSize, () => hashes)
+    const path = await readInclusion(log, index, treeSize)
     return leafHash => equalHashes(rootFromPath(leafHash, index, treeSize, path), rootHash)
   } catch (error) {
     if (error instanceof AuditFailure) return undefined

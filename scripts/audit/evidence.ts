@@ -10,6 +10,7 @@ import { verifyConsistency } from '../../src/log/consistency.ts'
 import { EMPTY_ROOT, equalHashes, HASH_BYTES, type Hash } from '../../src/log/hash.ts'
 import { formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { openLogCheckpoint } from '../support/checkpoint-state.ts'
+import { INDEX_EVIDENCE_FORMAT, judgeIndexEvidence } from './index-evidence.ts'
 
 /** The larger tree begins with `oldRoot`. The hashes lead from there to its root. All base64. */
 export interface ConsistencyEvidence {
@@ -47,7 +48,10 @@ export function formatEvidence({ verifiers, ...found }: Evidence): string {
 export function judgeEvidence(text: string, known?: readonly VerifierKey[]): Judgement {
   const lines: string[] = []
   try {
-    const { verifiers, notes, proof } = parseEvidence(text)
+    const file = parseFile(text)
+    if (file.format === INDEX_EVIDENCE_FORMAT)
+      return { kind: judgeIndexEvidence(file, known, lines) ? 'proven' : 'unproven', lines }
+    const { verifiers, notes, proof } = parseEvidence(file)
     lines.push(...verifiers.map(key => `The log is ${key.name}, with the key ${formatVerifierKey(key)}.`))
     if (known !== undefined && !verifiers.every(key => known.some(other => isSameKey(key, other))))
       return { kind: 'unproven', lines: [...lines, 'That is not the key of the log that you named.'] }
@@ -99,9 +103,17 @@ function contradictionIn(older: Opened, newer: Opened, proof: ConsistencyEvidenc
   return { kind: 'contradiction', detail }
 }
 
-function parseEvidence(text: string): Pick<Evidence, 'verifiers' | 'notes' | 'proof'> {
+function parseFile(text: string): Record<string, unknown> {
   if (text.length > EVIDENCE_LENGTH_MAX) throw malformed('it is too long to be evidence')
-  const { format, vkey, notes, proof } = parseObject(text)
+  return parseObject(text)
+}
+
+function parseEvidence({
+  format,
+  vkey,
+  notes,
+  proof,
+}: Readonly<Record<string, unknown>>): Pick<Evidence, 'verifiers' | 'notes' | 'proof'> {
   if (format !== FORMAT) throw malformed(`its format is not "${FORMAT}"`)
   const vkeys: readonly unknown[] = Array.isArray(vkey) ? vkey : [vkey]
   if (vkeys.length < 1 || vkeys.length > KEYS_MAX || !vkeys.every(isText)) throw malformed('it has no vkey')

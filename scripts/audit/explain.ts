@@ -10,7 +10,7 @@ import { EVIDENCE_LENGTH_MAX, judgeEvidence } from './evidence.ts'
 /** The exit code: 0 where it proves a contradiction, 1 where it does not. Throws `UsageError`. */
 export function explain(argv: readonly string[], write: (text: string) => void): 0 | 1 {
   const { file, vkey } = readArguments(argv)
-  const known = vkey === undefined ? undefined : [parseKey(vkey)]
+  const known = vkey?.map(parseKey)
   const { kind, lines } = judgeEvidence(readEvidence(file), known)
   write(`${lines.join('\n')}\n`)
   return kind === 'proven' ? 0 : 1
@@ -18,10 +18,10 @@ export function explain(argv: readonly string[], write: (text: string) => void):
 
 function readArguments(argv: readonly string[]): {
   readonly file: string
-  readonly vkey: string | undefined
+  readonly vkey: readonly string[] | undefined
 } {
   try {
-    const options = { vkey: { type: 'string' } } as const
+    const options = { vkey: { type: 'string', multiple: true } } as const
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
     const [file, second] = positionals
     if (file !== undefined && second === undefined) return { file, vkey: values.vkey }

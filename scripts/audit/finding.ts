@@ -11,6 +11,7 @@ export type CheckName =
   | 'tiles'
   | 'entries'
   | 'consistency'
+  | 'index'
   | 'gossip'
   | 'proofs'
   | 'notes'
@@ -20,6 +21,8 @@ export type CheckName =
 
 /** The members of a report line that not every check has. Numbers of the log are decimal texts. */
 export interface FindingFacts {
+  /** The log that was looked at, where it is the output log of the index. */
+  readonly origin?: string
   readonly treeSize?: string
   /** Base64 of 32 bytes. */
   readonly rootHash?: string
@@ -51,26 +54,39 @@ export interface Finding extends FindingFacts {
   readonly pending?: true
 }
 
+/** The text of an evidence file, and what is the same in all that prove this. */
+export interface EvidenceText {
+  readonly about: readonly unknown[]
+  readonly text: string
+}
+
 /** Ends a check, and with it all that would rest on it. */
 export class AuditFailure extends Error {
   readonly finding: Finding
+  readonly evidence: EvidenceText | undefined
 
-  constructor(finding: Finding, cause?: unknown) {
+  constructor(finding: Finding, cause?: unknown, evidence?: EvidenceText) {
     super(finding.detail, cause === undefined ? undefined : { cause })
     this.name = 'AuditFailure'
     this.finding = finding
+    this.evidence = evidence
   }
 
   /** The same failure, found by another check. */
   as(check: CheckName, facts: FindingFacts = {}): AuditFailure {
-    return new AuditFailure({ ...this.finding, ...facts, check }, this.cause)
+    return new AuditFailure({ ...this.finding, ...facts, check }, this.cause, this.evidence)
+  }
+
+  /** The same failure, with evidence that is more than its notes. */
+  with(evidence: EvidenceText): AuditFailure {
+    return new AuditFailure(this.finding, this.cause, evidence)
   }
 
   /** The same failure of a source that does not speak for the log: proves nothing unless the log signed both notes. */
   ofSource(check: CheckName, facts: FindingFacts = {}): AuditFailure {
     const { pending: _, ...finding } = this.finding
     const ok = finding.notes === undefined ? null : finding.ok
-    return new AuditFailure({ ...finding, ...facts, check, ok }, this.cause)
+    return new AuditFailure({ ...finding, ...facts, check, ok }, this.cause, this.evidence)
   }
 
   get isPending(): boolean {
@@ -91,4 +107,10 @@ export function pending(check: CheckName, detail: string, facts: FindingFacts = 
 /** Says nothing about the log: exit 2. */
 export function unchecked(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
   return new AuditFailure({ check, ok: null, detail, ...facts })
+}
+
+/** A wait that is longer than a cache explains. */
+export function alarmOf(what: string, sinceMs: number, ageMs: number): AuditFailure {
+  const since = new Date(sinceMs).toISOString()
+  return pending('stale', `${what} since ${since}, longer than ${ageMs / 1_000} s`, { alarm: true })
 }

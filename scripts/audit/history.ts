@@ -1,6 +1,7 @@
 /** Signed trees of one log held against each other: one of two must be the beginning of the other. */
 
 import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
+import { SignalError } from '../../src/errors.ts'
 import { encodeBase64 } from '../../src/log/base64.ts'
 import { consistencyNodes, proveConsistency } from '../../src/log/consistency.ts'
 import { equalHashes } from '../../src/log/hash.ts'
@@ -21,6 +22,16 @@ export interface SignedHead extends TreeHead {
 export function openHead(note: Uint8Array, verifiers: readonly VerifierKey[]): SignedHead {
   const { treeSize, rootHash } = openLogCheckpoint(note, verifiers)
   return { treeSize, rootHash, note: Buffer.from(note).toString() }
+}
+
+/** The same of a note at that prefix. Throws `AuditFailure`. */
+export function openServedHead(url: string, note: Uint8Array, verifiers: readonly VerifierKey[]): SignedHead {
+  try {
+    return openHead(note, verifiers)
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    throw pending('checkpoint', `${url}/checkpoint: ${error.message}`)
+  }
 }
 
 export function isSameTree(one: TreeHead, other: TreeHead): boolean {

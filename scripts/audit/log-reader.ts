@@ -4,6 +4,7 @@
  */
 
 import { HASH_BYTES, type Hash } from '../../src/log/hash.ts'
+import { inclusionNodes, proveInclusion } from '../../src/log/inclusion.ts'
 import {
   BUNDLE_ENTRY_BYTES_MAX,
   formatTilePath,
@@ -34,9 +35,14 @@ export class LogReader implements TileReader {
     return this.#source.url
   }
 
-  /** The signed note at `/checkpoint`, unopened. Where there is none, nothing can be checked. */
+  /** The signed note at `/checkpoint`, unopened, where there is one. */
+  note(): Promise<Uint8Array | undefined> {
+    return this.#source.read('checkpoint', NOTE_BYTES_MAX)
+  }
+
+  /** The same. Where there is none, nothing can be checked. */
   async checkpoint(): Promise<Uint8Array> {
-    const note = await this.#source.read('checkpoint', NOTE_BYTES_MAX)
+    const note = await this.note()
     if (note === undefined) throw unchecked('fetch', `${this.url}/checkpoint is not there`)
     return note
   }
@@ -119,6 +125,34 @@ export async function readNodes(
   return Promise.all(nodes.map(async node => hashInTile(await tileOf(node), node)))
 }
 
+/** The inclusion proof of a leaf, out of tiles: worth no more than the root it leads to. */
+export async function readInclusion(log: TileReader, index: number, treeSize: number): Promise<Hash[]> {
+  const hashes = await readNodes(log, inclusionNodes(index, treeSize), treeSize)
+  return proveInclusion(index, treeSize, () => hashes)
+}
+
+/** Keeps some megabytes of what was read last, for whoever asks for it again. */
+export function keepingRecent(reader: TileReader): TileReader {
+  const files = new Map<string, Uint8Array>()
+  let kept = 0
+  return {
+    async tile(tile) {
+      const path = formatTilePath(tile)
+      const known = files.get(path)
+      if (known !== undefined) return known
+      const bytes = await reader.tile(tile)
+      if (!files.has(path)) kept += bytes.length
+      files.set(path, bytes)
+      for (const [oldest, { length }] of files) {
+        if (kept <= RECENT_BYTES) break
+        files.delete(oldest)
+        kept -= length
+      }
+      return bytes
+    },
+  }
+}
+
 /** How many bytes of a full tile or bundle a partial one has. */
 function prefixBytes({ level, width }: Tile, full: Uint8Array): number {
   if (level !== 'entries') return width * HASH_BYTES
@@ -129,6 +163,7 @@ function prefixBytes({ level, width }: Tile, full: Uint8Array): number {
   return end
 }
 
+const RECENT_BYTES = 8 * 1024 * 1024
 /** As much as a note can have that we open; the specification asks for at least 16 signatures. */
 const NOTE_BYTES_MAX = 1_000_000
 /** With the two bytes of its length. */

@@ -22,7 +22,7 @@ import {
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
 import { formatEvidence, judgeEvidence } from './evidence.ts'
-import { type CheckName, type Finding, unchecked } from './finding.ts'
+import { type AuditFailure, type CheckName, unchecked } from './finding.ts'
 import { openHead, type SignedHead } from './history.ts'
 
 /** The last checkpoint that was verified, and since when the log has shown no other one. */
@@ -44,6 +44,8 @@ export class AuditMemory {
   readonly #file: string
   readonly #verifiers: readonly VerifierKey[]
   #state: CheckpointState | undefined
+  /** Texts of evidence that was judged already. */
+  readonly #judged = new Map<string, boolean>()
 
   private constructor(file: string, verifiers: readonly VerifierKey[], state: CheckpointState | undefined) {
     this.#file = file
@@ -145,12 +147,14 @@ export class AuditMemory {
     this.#write(() => rmSync(this.#pendingFile(seen), { force: true }))
   }
 
-  /** Keeps contradicting notes in a file of their own and returns its name; the same notes are kept once. */
-  keepEvidence({ check, detail, url, notes = [], proof = null }: Finding, nowMs: number): string {
-    const file = `${this.#file}.evidence-${digestOf(notes)}.json`
+  /** Keeps evidence, contradicting notes unless it is more, in a file of its own and returns its name; the same is kept once. */
+  keepEvidence({ finding, evidence }: AuditFailure, nowMs: number): string {
+    const { check, detail, url, notes = [], proof = null } = finding
+    const file = `${this.#file}.evidence-${digestOf(evidence?.about ?? notes)}.json`
+    if (existsSync(file)) return file
     const time = new Date(nowMs).toISOString()
-    const evidence = { verifiers: this.#signersOf(notes), notes, proof, time, check, url, detail }
-    if (!existsSync(file)) this.#write(() => replaceDurably(file, formatEvidence(evidence)))
+    const contradiction = { verifiers: this.#signersOf(notes), notes, proof, time, check, url, detail }
+    this.#write(() => replaceDurably(file, evidence?.text ?? formatEvidence(contradiction)))
     return file
   }
 
@@ -162,13 +166,17 @@ export class AuditMemory {
     return signer === undefined ? this.#verifiers : [signer]
   }
 
-  /** The texts of evidence that proves a contradiction by itself. */
-  provenEvidence(): readonly string[] {
+  /** The texts of evidence that proves by itself that one of these keys was misused. */
+  provenEvidence(known: readonly VerifierKey[]): readonly string[] {
     const prefix = `${basename(this.#file)}.evidence-`
     const folder = dirname(resolve(this.#file))
     const names = namesIn(folder).filter(name => name.startsWith(prefix) && name.endsWith('.json'))
     const texts = names.slice(0, EVIDENCE_MAX).map(name => textOf(join(folder, name)))
-    return texts.filter(text => judgeEvidence(text, this.#verifiers).kind === 'proven')
+    return texts.filter(text => {
+      const isProven = this.#judged.get(text) ?? judgeEvidence(text, known).kind === 'proven'
+      this.#judged.set(text, isProven)
+      return isProven
+    })
   }
 
   #readPending(file: string): PendingEvidence | undefined {

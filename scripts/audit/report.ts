@@ -22,12 +22,13 @@ export function jsonReport(write: (text: string) => void): Report {
 export function terminalReport(write: (text: string) => void): Report {
   let hasCount = false
   return {
-    finding({ check, ok, detail, url, line, index, pending, alarm, notes = [] }) {
+    finding({ check, ok, detail, origin, url, line, index, pending, alarm, notes = [] }) {
       const isNew = check === 'watch' && index !== undefined
       const failed = ok === false ? 'FAILED' : alarm ? 'ALARM' : pending ? 'waiting' : 'unknown'
       const mark = (isNew ? 'NEW' : ok === true ? 'ok' : failed).padEnd(MARK_CHARS)
       const where = url !== undefined ? `${url}: ` : line !== undefined ? `line ${line}: ` : ''
-      write(`${hasCount ? CLEAR_LINE : ''}${mark}  ${check.padEnd(CHECK_CHARS)}  ${where}${detail}\n`)
+      const whose = origin === undefined ? '' : `${origin}: `
+      write(`${hasCount ? CLEAR_LINE : ''}${mark}  ${check.padEnd(CHECK_CHARS)}  ${whose}${where}${detail}\n`)
       hasCount = false
       for (const note of notes) write(`\n${note.replace(/^(?=.)/gm, '    ')}\n`)
     },

@@ -1,9 +1,10 @@
 /** The auditor's command line and environment. */
 
 import { readFileSync } from 'node:fs'
+import { type CheckpointKeys, parseCheckpointKeys } from '../../src/client/log-keys.ts'
 import { messageOf } from '../../src/errors.ts'
-import { isKeyName, parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
-import { parsePolicy, type QuorumMember } from '../../src/log/policy.ts'
+import { isKeyName, type VerifierKey } from '../../src/log/note.ts'
+import type { QuorumMember } from '../../src/log/policy.ts'
 import { parseVrfPublicKey } from '../../src/log/vrf-verify.ts'
 import { given, parseOptions, UsageError } from '../support/command.ts'
 
@@ -17,6 +18,8 @@ now and at earlier runs. Prints a line per check: JSON unless at a terminal.
   --vkey KEY           the log's verifier key (else KT_PUBLIC_KEY)
   --policy FILE        in place of --vkey: a policy (c2sp.org/tlog-policy) with the log's key, and witnesses of whom a
                        quorum must have cosigned its checkpoint
+  --index              also audit the log's index at URL/index: rebuild its map, and compare each leaf of its output log
+  --index-vkey KEY     the index's verifier key (else KT_INDEX_PUBLIC_KEY, or its line in --policy)
   --state FILE         remembers the checkpoints that hold; the next run goes on from the last of them
   --vrf-key KEY        the log's VRF key in base64 (else VRF_PUBLIC_KEY); needed for --proofs
   --proofs FILE        also check results of the API, one {userID, deviceID, publicKey, vrfHash, proof} per line
@@ -47,6 +50,7 @@ export interface Settings {
   readonly url: URL
   readonly verifiers: readonly VerifierKey[]
   readonly quorum: QuorumMember | undefined
+  readonly index: CheckpointKeys | undefined
   readonly vrfPublicKey: Uint8Array | undefined
   readonly stateFile: string
   readonly gossip: readonly URL[]
@@ -71,7 +75,7 @@ export function readSettings(
     throw new UsageError('--proofs needs --vrf-key or VRF_PUBLIC_KEY')
   return {
     url: prefix('--url', given('--url', values.url)),
-    ...readLogKeys(values, environment.KT_PUBLIC_KEY),
+    ...readLogKeys(values, environment),
     vrfPublicKey: vrfKey ? checked('--vrf-key', () => parseVrfPublicKey(vrfKey)) : undefined,
     stateFile: given('--state', values.state),
     gossip: (values.gossip ?? []).map(url => prefix('--gossip', url)),
@@ -85,24 +89,41 @@ export function readSettings(
   }
 }
 
-/** A policy names the log once, or several times with one origin while it changes its key. */
+interface KeyOptions {
+  readonly vkey?: string | undefined
+  readonly policy?: string | undefined
+  readonly index?: boolean | undefined
+  readonly 'index-vkey'?: string | undefined
+}
+
+/** A policy names the log once, or several times with one origin while it changes its key; and its index alike. */
 function readLogKeys(
-  { vkey, policy }: { readonly vkey?: string | undefined; readonly policy?: string | undefined },
-  ofEnvironment: string | undefined,
-): Pick<Settings, 'verifiers' | 'quorum'> {
-  if (policy === undefined) {
-    const text = given('--vkey, --policy or KT_PUBLIC_KEY', vkey ?? ofEnvironment)
-    return { verifiers: [checked('--vkey', () => parseVerifierKey(text))], quorum: undefined }
-  }
-  if (vkey !== undefined)
+  { vkey, policy, index: isIndexed = false, 'index-vkey': indexVkey }: KeyOptions,
+  { KT_PUBLIC_KEY, KT_INDEX_PUBLIC_KEY }: Readonly<Record<string, string | undefined>>,
+): Pick<Settings, 'verifiers' | 'quorum' | 'index'> {
+  if (indexVkey !== undefined && !isIndexed) throw new UsageError('--index-vkey needs --index')
+  if (policy !== undefined && vkey !== undefined)
     throw new UsageError('--policy has the key of the log, and takes the place of --vkey')
-  return checked(`--policy ${policy}`, () => {
-    const { logs, quorum } = parsePolicy(readFileSync(policy, 'utf8'))
-    const verifiers = logs.map(({ key }) => key)
-    const origins = new Set(verifiers.map(({ name }) => name)).size
-    if (origins !== 1) throw new UsageError(`--policy ${policy} has ${origins} logs, not one`)
-    return { verifiers, quorum }
-  })
+  if (policy !== undefined && indexVkey !== undefined)
+    throw new UsageError('--policy has the key of the index, and takes the place of --index-vkey')
+  const keys = policy === undefined ? keysOfFlags() : keysOfPolicy(policy)
+  if (isIndexed && keys.index === undefined)
+    throw new UsageError(`--policy ${policy} does not name the index`)
+  return { verifiers: keys.verifiers, quorum: keys.quorum, index: isIndexed ? keys.index : undefined }
+
+  function keysOfFlags(): Keys {
+    const text = given('--vkey, --policy or KT_PUBLIC_KEY', vkey ?? KT_PUBLIC_KEY)
+    const log = checked('--vkey', () => parseCheckpointKeys({ vkey: text }))
+    if (!isIndexed) return log
+    const ofIndex = given('--index-vkey or KT_INDEX_PUBLIC_KEY', indexVkey ?? KT_INDEX_PUBLIC_KEY)
+    return checked('--index-vkey', () => parseCheckpointKeys({ vkey: text, indexVkey: ofIndex }))
+  }
+}
+
+type Keys = ReturnType<typeof parseCheckpointKeys>
+
+function keysOfPolicy(file: string): Keys {
+  return checked(`--policy ${file}`, () => parseCheckpointKeys({ policy: readFileSync(file, 'utf8') }))
 }
 
 function readServe(values: Readonly<Record<string, unknown>>): ServeSettings | undefined {
@@ -150,6 +171,8 @@ function milliseconds(name: string, text: string | undefined, secondsMax: number
 const OPTIONS = {
   url: { type: 'string' },
   vkey: { type: 'string' },
+  index: { type: 'boolean' },
+  'index-vkey': { type: 'string' },
   policy: { type: 'string' },
   'vrf-key': { type: 'string' },
   state: { type: 'string' },

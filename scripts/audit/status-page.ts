@@ -1,7 +1,8 @@
 /** The auditor's page for people: green or red, with the last checks and their time. Plain HTML that needs no script. */
 
 import { encodeBase64 } from '../../src/log/base64.ts'
-import type { AuditRound, AuditView } from './auditor.ts'
+import type { AuditView } from './auditor.ts'
+import type { AuditRound } from './checks.ts'
 import type { Finding } from './finding.ts'
 
 /** `vkey` is the auditor's own. */
@@ -12,6 +13,10 @@ export function statusPage(view: AuditView, { vkey, nowMs }: { vkey: string; now
     held === undefined
       ? ''
       : `<p>Newest tree that holds: size ${held.treeSize}, root <code>${encodeBase64(held.rootHash)}</code>.</p>`
+  const indexed =
+    view.index === undefined
+      ? ''
+      : `<p>Its index is <b>${escapeHtml(view.index.origin)}</b>: ${view.index.leaves} leaves have the root of the map, rebuilt from ${view.index.entries} entries.</p>`
   const links = evidence.map((_, at) => `<a href="evidence/${at}">${at + 1}</a>`).join(' ')
   return `<!doctype html>
 <html lang="en">
@@ -29,6 +34,7 @@ code, td { overflow-wrap: anywhere }
 <p>${escapeHtml(sentence)}</p>
 <p>The log is <b>${escapeHtml(view.origin)}</b> at ${escapeHtml(view.url)}.</p>
 ${tree}
+${indexed}
 ${evidence.length === 0 ? '' : `<p>Evidence: ${links}. <code>callsign-audit explain FILE</code> says what each file proves.</p>`}
 ${round === undefined ? '' : checksTable(round)}
 <p>This page was made at ${timeOf(nowMs)}. The auditor signs its answers as <code>${escapeHtml(vkey)}</code>.</p>
@@ -44,7 +50,7 @@ interface Judged {
 
 function judge({ round, evidence }: AuditView, nowMs: number): Judged {
   if (evidence.length > 0) {
-    const sentence = 'The log signed two histories that exclude each other. The evidence is below.'
+    const sentence = 'The log, or its index, signed what cannot be so. The evidence is below.'
     return { colour: RED, title: 'Red', sentence }
   }
   if (round === undefined)
@@ -69,10 +75,10 @@ function checksTable({ findings, startedAtMs, endedAtMs }: AuditRound): string {
   return `<h2>Last checked from ${timeOf(startedAtMs)} to ${timeOf(endedAtMs)}</h2>\n<table>\n${rows}</table>`
 }
 
-function rowOf({ ok, check, url, detail, pending, alarm }: Finding): string {
+function rowOf({ ok, check, origin, url, detail, pending, alarm }: Finding): string {
   const mark =
     ok === true ? 'holds' : ok === false ? 'FAILED' : alarm ? 'ALARM' : pending ? 'waiting' : 'unknown'
-  const where = url === undefined ? '' : `${url}: `
+  const where = [origin, url].map(each => (each === undefined ? '' : `${each}: `)).join('')
   return `<tr><td>${mark}<td>${check}<td>${escapeHtml(where + detail)}\n`
 }
 

@@ -5,6 +5,7 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
+import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
@@ -14,12 +15,14 @@ import type { LogKeys } from '../../src/server/settings/config.ts'
 import { refusalOfForm } from '../../src/store/engine/store-form.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
 import { judgeFolder } from './folder.ts'
+import { type IndexSigners, judgeIndex } from './log-index.ts'
 import type { StoreAnswer } from './store-program.ts'
 
 interface Keys {
   readonly signer: SignerKey
   readonly vkey: string
   readonly vrfPublicKey: string
+  readonly index: IndexSigners
 }
 
 export const checkLog: Check = async patient => {
@@ -30,14 +33,28 @@ export const checkLog: Check = async patient => {
   const keys = readKeys(given)
   if (!('signer' in keys)) return [keys]
   // Read before the store: beside a running server a later read is further on, and the file must not be.
-  const headNote = readHeadFile(config.log.headFile)
+  const { headFile } = config.log
+  const headNote = readHeadFile(headFile)
+  const indexHeadNote = readHeadFile(headFile && headFile + INDEX_LOG.headFileSuffix)
   const store: StoreAnswer | undefined =
     fault === undefined ? await readStore(config.dataFolder) : { kind: 'failed', reason: fault.detail }
   return [
     judgeKeys(patient, keys),
     fault ?? judgeStore(config, store, keys, headNote),
     judgeHeadFile(patient, headNote, store, keys),
+    judgeIndexIn(config, store, keys, indexHeadNote),
   ]
+}
+
+function judgeIndexIn(
+  config: Patient['config'],
+  store: StoreAnswer | undefined,
+  keys: Keys,
+  headNote: string | undefined,
+): Finding {
+  if (store?.kind === 'failed') return off('index', 'nobody can tell: ask again once the store can be read')
+  const { index, head } = store ?? {}
+  return judgeIndex(config, keys.signer.name, keys.index, { index, treeSize: head?.treeSize ?? 0, headNote })
 }
 
 function judgeNoKeys(dataFolder: string): Finding {
@@ -50,11 +67,11 @@ function judgeNoKeys(dataFolder: string): Finding {
     : fails('keys', fault)
 }
 
-/** The verifier key of the settings; undefined where there are none. */
-export function vkeyOf({ config }: Pick<Patient, 'config'>): string | undefined {
+/** The keys of the settings; undefined where there are none. */
+export function publicKeysOf({ config }: Pick<Patient, 'config'>): Pick<Keys, 'vkey' | 'index'> | undefined {
   const given = config.log.keys ?? keysOfDevelopment(config.dataFolder)
   const keys = given && readKeys(given)
-  return keys !== undefined && 'vkey' in keys ? keys.vkey : undefined
+  return keys !== undefined && 'vkey' in keys ? keys : undefined
 }
 
 function keysOfDevelopment(dataFolder: string): LogKeys | undefined {
@@ -63,15 +80,18 @@ function keysOfDevelopment(dataFolder: string): LogKeys | undefined {
   if (text === undefined) return undefined
   const names = parseEnv(text)
   const { CALLSIGN_ORIGIN = '', KT_PRIVATE_KEY = '', VRF_PRIVATE_KEY = '', CALLSIGN_SECRET = '' } = names
+  const { KT_INDEX_PRIVATE_KEY } = names
   return {
     origin: CALLSIGN_ORIGIN,
     ktPrivateKey: KT_PRIVATE_KEY,
     vrfPrivateKey: VRF_PRIVATE_KEY,
     secret: CALLSIGN_SECRET,
+    ...(KT_INDEX_PRIVATE_KEY && { ktIndexPrivateKey: KT_INDEX_PRIVATE_KEY }),
   }
 }
 
-function readKeys({ origin, ktPrivateKey, vrfPrivateKey }: LogKeys): Keys | Finding {
+function readKeys(keys: LogKeys): Keys | Finding {
+  const { origin, ktPrivateKey, vrfPrivateKey, ktIndexPrivateKey, secondKtIndexPrivateKey } = keys
   const signer = attempt(() => parseSignerKey(ktPrivateKey))
   const vrfSecret = attempt(() => parseVrfSecret(vrfPrivateKey))
   if (signer === undefined) return fails('keys', 'KT_PRIVATE_KEY is not a key that keygen makes')
@@ -82,12 +102,22 @@ function readKeys({ origin, ktPrivateKey, vrfPrivateKey }: LogKeys): Keys | Find
       `KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${origin}: both come from one keygen`,
     )
   }
+  const index = [ktIndexPrivateKey, secondKtIndexPrivateKey]
+    .filter(text => text !== undefined)
+    .map(text => attempt(() => parseSignerKey(text)))
+  if (index.includes(undefined)) return fails('keys', 'KT_INDEX_PRIVATE_KEY is not a key that keygen makes')
   const publicKey = Buffer.from(vrfPublicKey(vrfSecret)).toString('base64')
-  return { signer, vkey: formatVerifierKey(signer), vrfPublicKey: publicKey }
+  return {
+    signer,
+    vkey: formatVerifierKey(signer),
+    vrfPublicKey: publicKey,
+    index: index.filter(key => key !== undefined),
+  }
 }
 
-function judgeKeys({ config }: Patient, { vkey, vrfPublicKey: vrfKey }: Keys): Finding {
-  const { ktPublicKey = vkey, vrfPublicKey = vrfKey } = config.log.publicKeys
+function judgeKeys({ config }: Patient, { vkey, vrfPublicKey: vrfKey, index }: Keys): Finding {
+  const { ktPublicKey = vkey, vrfPublicKey = vrfKey, ktIndexPublicKey } = config.log.publicKeys
+  const indexKey = index[0] && formatVerifierKey(index[0])
   if (ktPublicKey !== vkey) {
     return fails(
       'keys',
@@ -98,6 +128,14 @@ function judgeKeys({ config }: Patient, { vkey, vrfPublicKey: vrfKey }: Keys): F
     return fails(
       'keys',
       `VRF_PUBLIC_KEY is not the public half of VRF_PRIVATE_KEY, which is ${vrfKey}: clients need that one`,
+    )
+  }
+  if (ktIndexPublicKey !== undefined && ktIndexPublicKey !== indexKey) {
+    return fails(
+      'keys',
+      indexKey === undefined
+        ? 'KT_INDEX_PUBLIC_KEY is set, and KT_INDEX_PRIVATE_KEY is not: clients with that key refuse answers without an index'
+        : `KT_INDEX_PUBLIC_KEY is not the public half of KT_INDEX_PRIVATE_KEY, which is ${indexKey}: clients need that one`,
     )
   }
   return ok('keys', `${vkey}, VRF ${vrfKey}`)

@@ -7,13 +7,14 @@ import { tryPort } from '../../src/server/process/listening.ts'
 import { type Config, listenersOf, type NamedListener } from '../../src/server/settings/config.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
 import { ask, membersOf } from './http.ts'
-import { vkeyOf } from './log.ts'
+import { publicKeysOf } from './log.ts'
+import { checkServedIndex } from './log-index.ts'
 
 export const checkRunning: Check = async patient => {
   const { config } = patient
   const readiness = await readinessOf(config)
   if (readiness !== undefined) {
-    if (config.http.tls === undefined && (await vkeyAt(localUrl(config))) !== vkeyOf(patient)) {
+    if (config.http.tls === undefined && (await vkeyAt(localUrl(config))) !== publicKeysOf(patient)?.vkey) {
       return [
         fails('server', `another server answers at port ${config.admin.port}: stop it, or set other ports`),
       ]
@@ -58,10 +59,15 @@ async function checkPublicUrl(patient: Patient): Promise<readonly Finding[]> {
   const { publicUrl = localUrl(patient.config) } = patient.config
   const vkey = await vkeyAt(publicUrl)
   if (typeof vkey !== 'string') return [fails('public url', `${publicUrl} ${vkey.fault}`)]
-  if (vkey !== vkeyOf(patient)) {
+  if (vkey !== publicKeysOf(patient)?.vkey) {
     return [fails('public url', `${publicUrl} leads to the log ${vkey}, which is not this one`)]
   }
-  return [ok('public url', `${publicUrl} leads to this log`), await checkWebSocket(publicUrl)]
+  const index = publicKeysOf(patient)?.index ?? []
+  return [
+    ok('public url', `${publicUrl} leads to this log`),
+    await checkWebSocket(publicUrl),
+    ...(index.length === 0 ? [] : [await checkServedIndex(publicUrl, index)]),
+  ]
 }
 
 /** Which log the server at an address says that it keeps. */

@@ -5,9 +5,9 @@ import { formatAddCheckpoint } from '../../src/log/add-checkpoint.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
-import { quorumSeconds } from '../../src/log/policy.ts'
-import type { AskedWitness } from '../../src/server/settings/witness-settings.ts'
-import { type Check, fails, off, ok } from './finding.ts'
+import { type QuorumMember, quorumSeconds } from '../../src/log/policy.ts'
+import type { AskedWitness, WitnessConfig } from '../../src/server/settings/witness-settings.ts'
+import { type Check, type Finding, fails, off, ok } from './finding.ts'
 
 export const checkWitnesses: Check = async ({ config }) => {
   const { witnesses: policy, keys } = config.log
@@ -15,21 +15,31 @@ export const checkWitnesses: Check = async ({ config }) => {
     return [off('witnesses', 'set CALLSIGN_WITNESS_POLICY, so that other operators vouch for the log')]
   if (keys === undefined)
     return [off('witnesses', 'only a server with keys in its settings is known to them')]
-  const signer = parseSignerKey(keys.ktPrivateKey)
+  const { ktPrivateKey, ktIndexPrivateKey: index } = keys
+  const { quorum, rebuilders = quorum } = policy
+  return await Promise.all([
+    judge('witnesses', policy, quorum, parseSignerKey(ktPrivateKey)),
+    ...(index === undefined ? [] : [judge('index witnesses', policy, rebuilders, parseSignerKey(index))]),
+  ])
+}
+
+/** Whether enough of the policy's witnesses cosign what that key signs. */
+async function judge(
+  check: string,
+  { witnesses }: WitnessConfig,
+  quorum: QuorumMember,
+  signer: SignerKey,
+): Promise<Finding> {
   const faults = new Map<string, string>()
   await Promise.all(
-    policy.witnesses.map(async witness => {
+    witnesses.map(async witness => {
       const fault = await faultOf(witness, signer)
       if (fault !== undefined) faults.set(witness.name, `${witness.name} ${fault}`)
     }),
   )
-  const hasQuorum =
-    quorumSeconds(policy.quorum, ({ name }) => (faults.has(name) ? undefined : 0)) !== undefined
-  const said = [
-    `${policy.witnesses.length - faults.size} of ${policy.witnesses.length} answer`,
-    ...faults.values(),
-  ]
-  return [hasQuorum ? ok('witnesses', said.join('; ')) : fails('witnesses', `no quorum: ${said.join('; ')}`)]
+  const hasQuorum = quorumSeconds(quorum, ({ name }) => (faults.has(name) ? undefined : 0)) !== undefined
+  const said = [`${witnesses.length - faults.size} of ${witnesses.length} answer`, ...faults.values()]
+  return hasQuorum ? ok(check, said.join('; ')) : fails(check, `no quorum: ${said.join('; ')}`)
 }
 
 /** Asks for what a witness that knows the log refuses as malformed, so that nothing is cosigned. */

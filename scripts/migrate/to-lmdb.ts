@@ -15,6 +15,8 @@ import { join } from 'node:path'
 import { assertWhole } from '../../src/check/backup.ts'
 import type { LogReport } from '../../src/check/log/fault.ts'
 import { assert } from '../../src/errors.ts'
+import { IndexStore } from '../../src/keyserver/index/index-store.ts'
+import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { RollBackGuard } from '../../src/keyserver/roll-back-guard.ts'
 import { parseVerifierKey } from '../../src/log/note.ts'
@@ -77,18 +79,24 @@ async function fill(database: LmdbStore, ledger: PostgresLedger, lease: WriteLea
   assert(position.number === lease.last, 'nobody else changes the ledger')
 }
 
-/** The head in PostgreSQL, and the one in the head file, if there is one. */
+/** The head in PostgreSQL, and those of log and index in the head files, if there are any. */
 function assertExtends(folder: string, database: LmdbStore, head: Uint8Array | undefined): void {
-  const store = new LogStore(database)
-  const guard = new RollBackGuard({
+  const outside = {
     dataFolder: folder,
-    verifier: parseVerifierKey(store.maker()!.vkey),
     headFile: process.env.CALLSIGN_LOG_HEAD_FILE || undefined,
     knownCheckpoint: undefined,
-    recordedHead: head && Buffer.from(head).toString(),
     isFrozen: false,
-  })
-  guard.assertExtends(store)
+  }
+  const store = new LogStore(database)
+  const verifier = parseVerifierKey(store.maker()!.vkey)
+  const recordedHead = head && Buffer.from(head).toString()
+  new RollBackGuard({ ...outside, verifier, recordedHead }).assertExtends(store)
+  const index = new IndexStore(database)
+  const vkey = index.state?.vkey
+  if (vkey === undefined) return
+  // A file of another key is that of another index; a start holds what does not go on.
+  const ofIndex = { of: INDEX_LOG, verifier: parseVerifierKey(vkey), takesOver: true }
+  new RollBackGuard({ ...outside, ...ofIndex }).assertExtends(index)
 }
 
 async function isLeftTo(ledger: PostgresLedger, epoch: number): Promise<boolean> {

@@ -8,6 +8,8 @@
  */
 
 import { assertWhole } from '../../src/check/backup.ts'
+import { IndexStore } from '../../src/keyserver/index/index-store.ts'
+import { INDEX_LOG, KEY_LOG, type KeptLog } from '../../src/keyserver/kept-log.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { ShownHeads } from '../../src/keyserver/shown-heads.ts'
@@ -49,11 +51,20 @@ function assertNewest(folder: string, database: LmdbStore): void {
   const maker = store.maker()
   if (maker !== undefined)
     ShownHeads.open(folder, undefined, parseVerifierKey(maker.vkey)).assertExtendedBy(store)
-  if (readRestoreMarker(folder) !== undefined) {
-    throw refused(
-      `${folder} was restored from a backup: start the server once with --known-checkpoint FILE, which asks whether it is the newest copy, before it moves`,
-    )
-  }
+  assertAnswered(folder, KEY_LOG)
+  const index = new IndexStore(database)
+  const vkey = index.state?.vkey
+  if (vkey === undefined) return
+  ShownHeads.open(folder, undefined, parseVerifierKey(vkey), INDEX_LOG).assertExtendedBy(index)
+  assertAnswered(folder, INDEX_LOG)
+}
+
+/** The mark of a restore would stay behind. */
+function assertAnswered(folder: string, of: KeptLog): void {
+  if (readRestoreMarker(folder, of) === undefined) return
+  throw refused(
+    `${folder} was restored from a backup: start the server once with ${of.knownFlag} FILE, which asks whether its ${of.what} is the newest copy, before it moves`,
+  )
 }
 
 function move(database: LmdbStore, ledger: PostgresLedger, say: Say): Promise<Omit<Moved, 'log'>> {

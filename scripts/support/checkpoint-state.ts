@@ -102,14 +102,14 @@ export function writeCheckpointState(file: string, state: CheckpointState): void
   replaceDurably(file, `${JSON.stringify(state, null, 2)}\n`)
 }
 
-/** Writes beside the file, syncs, renames over it and syncs the folder: a crash leaves the old text or the new one. */
-export function replaceDurably(file: string, text: string): void {
+/** Writes beside the file, syncs, renames over it and syncs the folder: a crash leaves the old content or the new one. */
+export function replaceDurably(file: string, content: string | Iterable<Uint8Array>): void {
   const target = existsSync(file) ? realpathSync(file) : resolve(file)
   const draft = `${target}.${process.pid}.tmp`
   try {
     const descriptor = openSync(draft, 'w')
     try {
-      writeFileSync(descriptor, text)
+      for (const part of typeof content === 'string' ? [content] : content) writeFileSync(descriptor, part)
       fsyncSync(descriptor)
     } finally {
       closeSync(descriptor)

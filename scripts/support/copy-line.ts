@@ -2,10 +2,19 @@
 
 import type { CopiedLog } from '../../src/check/backup.ts'
 
-/** One line of JSON. The tree size is a decimal text; `checkpoint` is the whole signed note. */
+/** One line of JSON. Sizes are decimal texts; `checkpoint` is the whole signed note. */
 export function copyLine(event: 'backup' | 'restore', folder: string, copied: CopiedLog): string {
-  const { report, checkpoint, vkey, vrfPublicKey } = copied
+  const { report, checkpoint, vkey, vrfPublicKey, index } = copied
   const { rootHash } = report
-  const line = { event, folder, treeSize: `${report.treeSize}`, rootHash, vkey, vrfPublicKey, checkpoint }
+  const line = {
+    event,
+    folder,
+    treeSize: `${report.treeSize}`,
+    rootHash,
+    vkey,
+    vrfPublicKey,
+    checkpoint,
+    ...(index && { index: { ...index, leaves: `${index.leaves}` } }),
+  }
   return `${JSON.stringify(line)}\n`
 }

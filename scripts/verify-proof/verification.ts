@@ -1,7 +1,14 @@
 /** The verdict of `verify-proof` on one lookup result, step by step. */
 
-import { type LogKeys, parseLogKeys } from '../../src/client/log-keys.ts'
-import { inputOf, type LookupClaim, type LookupResult, verifyLookup } from '../../src/client/lookup.ts'
+import { judgeCompleteness, verifyIndex } from '../../src/client/index-proof.ts'
+import { type IndexKeys, type LogKeys, parseLogKeys } from '../../src/client/log-keys.ts'
+import {
+  inputOf,
+  type LookupClaim,
+  type LookupResult,
+  type VerifiedKey,
+  verifyLookup,
+} from '../../src/client/lookup.ts'
 import type { SignedCheckpoint } from '../../src/client/signed-checkpoint.ts'
 import type { Refusal } from '../../src/client/verdict.ts'
 import { messageOf } from '../../src/errors.ts'
@@ -37,6 +44,8 @@ export interface Settings {
   readonly stateFile: string | undefined
 }
 
+type SavedResult = LookupResult & { readonly indexProof: unknown }
+
 /** Input that is no lookup result. */
 class InputError extends Error {}
 
@@ -56,7 +65,9 @@ export function readSettings(
   try {
     inputOf(claim)
     if (!isCanonicalBase64(publicKey)) throw new UsageError('--public-key is not base64')
-    return { keys: parseLogKeys({ vkey, vrfPublicKey }), claim, stateFile: values.state }
+    const indexVkey = values['index-vkey']
+    const keys = parseLogKeys({ vkey, vrfPublicKey, ...(indexVkey !== undefined && { indexVkey }) })
+    return { keys, claim, stateFile: values.state }
   } catch (error) {
     throw new UsageError(messageOf(error))
   }
@@ -68,7 +79,7 @@ export async function verify(
   input: AsyncIterable<Buffer>,
   tell: Tell,
 ): Promise<ExitCode> {
-  let result: LookupResult
+  let result: SavedResult
   try {
     result = readResult(await readAll(input))
   } catch (error) {
@@ -83,7 +94,47 @@ export async function verify(
     tell(stepOf(verdict, result))
     return 1
   }
-  return stateFile === undefined ? 0 : holdAgainstState(stateFile, keys, verdict.checkpoint, tell)
+  const unproved =
+    keys.index === undefined ? 0 : newestStep({ ...keys, index: keys.index }, verdict, result, tell)
+  if (unproved === 1 || stateFile === undefined) return unproved
+  return holdAgainstState(stateFile, keys, verdict.checkpoint, tell) || unproved
+}
+
+/** Tells whether the result's proof from the index shows that it is the newest. Nothing is fetched: the tail stays unread. */
+function newestStep(
+  keys: LogKeys & { readonly index: IndexKeys },
+  { vrfHash, index, checkpoint }: VerifiedKey,
+  { indexProof }: SavedResult,
+  tell: Tell,
+): ExitCode {
+  const step = { check: 'completeness', index: `${index}` }
+  if (indexProof === undefined) {
+    tell({ ...step, ok: null, detail: 'the result has no indexProof: ask for one with "index": true' })
+    return 2
+  }
+  const found = verifyIndex(keys, vrfHash, indexProof, { nowMs: Date.now() })
+  if (found.kind === 'refused') {
+    tell({ ...step, check: nameOf(found.check), ok: false, detail: found.detail })
+    return 1
+  }
+  const { input } = found
+  const [from, to] = [input.treeSize, checkpoint.treeSize]
+  if (from === to && input.rootHash !== checkpoint.rootHash) {
+    const detail = `the log signed tree size ${to} with two roots: its index is of another tree`
+    tell({ ...step, ok: false, detail, notes: [input.note, checkpoint.note] })
+    return 1
+  }
+  const shown = { index, treeSize: to }
+  const judged = judgeCompleteness({ isProved: false, index: found }, from >= to ? [] : 'unread', shown)
+  if (judged.kind === 'refused') {
+    tell({ ...step, ok: false, detail: judged.detail })
+    return 1
+  }
+  const isComplete = judged.kind === 'judged' && judged.completeness.complete === true
+  const unread =
+    judged.kind === 'judged' ? `the index knows nothing of entries ${from} to ${to - 1}` : judged.detail
+  tell({ ...step, ok: isComplete || null, detail: isComplete ? 'it is the newest, by the index' : unread })
+  return isComplete ? 0 : 2
 }
 
 /** Compares with what the file remembers, and remembers a larger tree. A refusal leaves the file as it is. */
@@ -143,7 +194,7 @@ async function readAll(input: AsyncIterable<Buffer>): Promise<Uint8Array> {
 }
 
 /** Throws `InputError` unless the input is one result, or an answer with one; whether its texts hold comes later. */
-function readResult(input: Uint8Array): LookupResult {
+function readResult(input: Uint8Array): SavedResult {
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(input))
@@ -152,11 +203,13 @@ function readResult(input: Uint8Array): LookupResult {
   }
   const { results }: Partial<Record<string, unknown>> = { ...(value as object) }
   const result: unknown = Array.isArray(results) && results.length === 1 ? results[0] : value
-  const { publicKey, vrfHash, proof }: Partial<Record<string, unknown>> = { ...(result as object) }
+  const { publicKey, vrfHash, proof, indexProof }: Partial<Record<string, unknown>> = {
+    ...(result as object),
+  }
   if (typeof publicKey !== 'string' || typeof vrfHash !== 'string' || typeof proof !== 'string') {
     throw new InputError('the input is not a result {"publicKey", "vrfHash", "proof"}; pass one of results')
   }
-  return { publicKey, vrfHash, proof }
+  return { publicKey, vrfHash, proof, indexProof }
 }
 
 function stepOf({ check, detail }: Refusal, { proof }: LookupResult): Step {
@@ -175,6 +228,7 @@ const OPTIONS = {
   'public-key': { type: 'string' },
   vkey: { type: 'string' },
   'vrf-key': { type: 'string' },
+  'index-vkey': { type: 'string' },
   state: { type: 'string' },
   help: { type: 'boolean' },
 } as const

@@ -4,6 +4,7 @@
  */
 
 import { SignalError } from '../../src/errors.ts'
+import { indexOriginOf } from '../../src/log/index-leaf.ts'
 import { formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { parsePolicy } from '../../src/log/policy.ts'
 
@@ -22,6 +23,54 @@ export function parseLogList(text: string): WitnessedLogs {
   }
   if (logs.size === 0) throw malformed('there is no log in it')
   return logs
+}
+
+/** A log and the index beside it, each with the prefix that its files are read at. */
+export interface IndexedLog {
+  readonly log: ReadableLog
+  readonly index: ReadableLog
+}
+
+interface ReadableLog {
+  readonly origin: string
+  readonly url: URL
+  readonly verifiers: readonly VerifierKey[]
+}
+
+/**
+ * The logs of a policy whose index has a line of its own, and of which one of both lines has an address: that of the log, or
+ * that of the index, which ends in `/index`.
+ */
+export function parseIndexedLogs(text: string): readonly IndexedLog[] {
+  if (LIST_START.test(text)) return []
+  const { logs } = parsePolicy(text)
+  const linesOf = (origin: string) => logs.filter(({ key }) => key.name === origin)
+  const origins = [...new Set(logs.map(({ key }) => key.name))]
+  return origins.flatMap(origin => {
+    const [ofLog, ofIndex] = [linesOf(origin), linesOf(indexOriginOf(origin))]
+    const indexUrl = addressIn(ofIndex) ?? besideOf(addressIn(ofLog))
+    if (ofIndex.length === 0 || indexUrl === undefined) return []
+    const url = addressIn(ofLog) ?? indexUrl.replace(/\/index$/, '')
+    const [keys, indexKeys] = [ofLog, ofIndex].map(lines => lines.map(({ key }) => key))
+    return {
+      log: { origin, url: prefixOf(url), verifiers: keys! },
+      index: { origin: indexOriginOf(origin), url: prefixOf(indexUrl), verifiers: indexKeys! },
+    }
+  })
+}
+
+function addressIn(lines: readonly { readonly url: string | undefined }[]): string | undefined {
+  return lines.find(({ url }) => url !== undefined)?.url?.replace(/\/+$/, '')
+}
+
+function besideOf(url: string | undefined): string | undefined {
+  return url === undefined ? undefined : `${url}/index`
+}
+
+function prefixOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url !== undefined && /^https?:$/.test(url.protocol)) return url
+  throw malformed(`${text} is not the http or https prefix of a log`)
 }
 
 interface ListedLog {

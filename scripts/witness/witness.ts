@@ -14,9 +14,10 @@ import { formatSignature, type OpenedNote, openNote, type SignerKey } from '../.
 import { bytes, count, object, type RowOf, text } from '../../src/store/engine/row-form.ts'
 import type { Store } from '../../src/store/engine/store.ts'
 import { textKeyTable } from '../../src/store/engine/table.ts'
+import type { IndexRebuild } from './index-rebuild.ts'
 import type { WitnessedLogs } from './log-list.ts'
 
-const COSIGNED = textKeyTable(
+export const COSIGNED = textKeyTable(
   'cosigned',
   'origin',
   object({
@@ -36,12 +37,14 @@ export type WitnessAnswer =
   | { readonly kind: 'cosigned'; readonly lines: string }
   /** Another size than the request's was cosigned last. */
   | { readonly kind: 'conflict'; readonly treeSize: number }
-  | { readonly kind: 'refused'; readonly status: 400 | 403 | 404 | 422; readonly reason: string }
+  | { readonly kind: 'refused'; readonly status: 400 | 403 | 404 | 422 | 503; readonly reason: string }
 
 export interface WitnessDeps {
   readonly store: Store
   readonly key: SignerKey
   readonly logs: WitnessedLogs
+  /** By the origin of the output log: whose leaves are compared before it is cosigned. */
+  readonly indexes?: ReadonlyMap<string, Pick<IndexRebuild, 'refusalOf'>>
   readonly nowMs: () => number
 }
 
@@ -56,6 +59,21 @@ export class Witness {
   async addCheckpoint(body: string): Promise<WitnessAnswer> {
     const submitted = this.#open(body)
     if (submitted.kind === 'refused') return submitted
+    return (await this.#refusalByIndex(submitted)) ?? (await this.#cosign(submitted))
+  }
+
+  /** For an index that is rebuilt; undefined where nothing is wrong, and for every other log. */
+  async #refusalByIndex(submitted: Submitted): Promise<WitnessAnswer | undefined> {
+    const { store, indexes } = this.#deps
+    const { checkpoint } = submitted
+    const index = indexes?.get(checkpoint.origin)
+    if (index === undefined) return undefined
+    // No leaf is read for a checkpoint that would not be cosigned anyway.
+    const last = store.view(view => view.get(COSIGNED, checkpoint.origin))
+    return judge(submitted, last) ?? (await index.refusalOf(checkpoint))
+  }
+
+  async #cosign(submitted: Submitted): Promise<WitnessAnswer> {
     return await this.#deps.store.change(change => {
       const { checkpoint, note } = submitted
       const last = change.get(COSIGNED, checkpoint.origin)
@@ -108,7 +126,7 @@ interface Submitted {
   readonly note: OpenedNote
 }
 
-type Refused = Extract<WitnessAnswer, { kind: 'refused' }>
+export type Refused = Extract<WitnessAnswer, { kind: 'refused' }>
 
 /** Why it can't be cosigned after `last`; undefined where it can. */
 function judge(

@@ -8,6 +8,7 @@ import type { KeysShown } from '../domain/contacts/friend-request.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Badge } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
+import type { ProveAbsences } from '../keyserver/index/absences.ts'
 import type { Alongside, Registration } from '../keyserver/registration.ts'
 import type { Admit } from '../schema/call.ts'
 import type { IdForm } from '../schema/json.ts'
@@ -129,6 +130,8 @@ export interface ApiDeps extends AuthenticationDeps {
     publicKey: string,
     alongside?: Alongside,
   ) => Promise<Registration>
+  /** Of users without a device list. */
+  readonly proveAbsences: ProveAbsences
   /** Whose key the log has under this hash (64 bytes). */
   readonly identityOf: (
     vrfHash: Uint8Array,

@@ -1,10 +1,10 @@
 /** Given by the app when it makes its `Callsign`. */
 
-import type { PublishedKeys, PublishedPolicy } from '../client/client.ts'
+import type { CompletenessDemand, PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import type { WebSocketClass } from './connection/stomp-socket.ts'
 import type { DeviceKeysOf } from './devices/device-keys.ts'
 import type { DeviceDetails } from './devices/device-registration.ts'
-import type { OnReset } from './devices/key-log.ts'
+import type { KeyLogDeps, OnReset } from './devices/key-log.ts'
 import type { PasskeyAuthenticator } from './session/passkeys.ts'
 import type { ServerOptions } from './session/server.ts'
 import type { AppStorage } from './storage/storage.ts'
@@ -14,6 +14,13 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly server: string
   /** The keys of the server's log, or the policy that names them, built into the app (docs/client.md). */
   readonly pins: PublishedKeys | PublishedPolicy
+  /**
+   * Whether the log has to prove by its index that keys are the newest; left out: `demand` where the policy of `pins` names the
+   * index, else `when-offered`.
+   */
+  readonly completeness?: CompletenessDemand
+  /** How long ago the policy's quorum may have seen the newest leaf of the index; left out: a day. */
+  readonly maxIndexAgeMs?: number
   readonly storage: AppStorage
   /** The device's keys, where another module keeps them, such as a phone's keystore. */
   readonly keysOf?: DeviceKeysOf
@@ -33,4 +40,14 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly onReset?: OnReset
   /** For platforms that have none of their own: the one of the package `ws`. */
   readonly webSocket?: WebSocketClass
+}
+
+/** How the app knows its log. */
+export function logOf({ pins, fetch, completeness, maxIndexAgeMs }: CallsignOptions): KeyLogDeps['log'] {
+  return {
+    ...pins,
+    ...(fetch && { fetch }),
+    ...(completeness && { completeness }),
+    ...(maxIndexAgeMs !== undefined && { maxIndexAgeMs }),
+  }
 }

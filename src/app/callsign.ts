@@ -8,7 +8,7 @@ import { KeyExchange } from './calls/key-exchange.ts'
 import { type PushAction, Pushes } from './calls/push.ts'
 import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
 import type { CallsignEvents } from './callsign-events.ts'
-import type { CallsignOptions } from './callsign-options.ts'
+import { type CallsignOptions, logOf } from './callsign-options.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
 import { Contacts } from './contacts.ts'
@@ -333,12 +333,12 @@ export class Callsign extends Emitter<CallsignEvents> {
   ): Promise<Active> {
     // A third of the SDK, which a bundler may load later.
     const { KeyLog } = await import('./devices/key-log.ts')
-    const { storage, pins, fetch, webSocket, onReset = 'ask' } = this.#options
+    const { storage, webSocket, onReset = 'ask' } = this.#options
     const server = this.#server
     const { userId, deviceId } = device
     // Each connection reads it again, and says why where it can't.
     const kept = await readKept(storage, userId).catch(() => ({}))
-    const log = { ...pins, ...(fetch && { fetch }) }
+    const log = logOf(this.#options)
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
     const keyLog = new KeyLog({ server, session, storage, device, log, onEvent, onReset })
     const exchange = new KeyExchange(keyLog, session)

@@ -14,7 +14,8 @@ interface Inbox {
 /** The keys of the log as the server itself says them: nothing is proved by them, since it could say any. */
 export async function developmentPins(url: string): Promise<PublishedKeys> {
   const { log } = await new Server({ url }).request('GET meta', undefined)
-  return { vkey: log.vkey, vrfPublicKey: log.vrfPublicKey }
+  const { vkey, vrfPublicKey, index } = log
+  return { vkey, vrfPublicKey, ...(index && { indexVkey: index.vkey }) }
 }
 
 /**

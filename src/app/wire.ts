@@ -933,6 +933,19 @@ export interface GetPublicKeysReply {
     readonly vrfHash: string
     /** Text of c2sp.org/tlog-proof with the VRF proof as its extra data: verify it before you use the key. */
     readonly proof: string
+    /** What the index has under a key: SHA-256 of the base64 text of a VRF hash. */
+    readonly indexProof?: {
+      /** Checkpoint of the index (c2sp.org/tlog-checkpoint, origin `<origin>/index`), its whole note in base64. */
+      readonly output_log_cp: string
+      /** Last leaf of that tree in base64: `{"input_log_cp": a checkpoint of the log in base64, "index_root": 32 numbers}` */
+      readonly output_log_leaf: string
+      /** Inclusion of the leaf at the end of that tree: hashes from its sibling up. */
+      readonly output_log_proof: readonly (readonly number[])[]
+      /** Indexes of the entries under the key, ascending; none: the key is absent. */
+      readonly index_value: readonly number[]
+      /** Proof of that under the root of the leaf: octets of filippo.io/torchwood/mpt v0.10, in base64. */
+      readonly index_proof: string
+    }
   }[]
 }
 
@@ -941,6 +954,8 @@ export interface GetPublicKeysRequest {
     /** The vrfHash that registration returned: base64 of 64 bytes. */
     readonly publicKeyHash: string
   }[]
+  /** Whether each result should say what the index has under its hash. Left out: no. */
+  readonly index?: boolean
 }
 
 /** Another is host, and makes the next key. */
@@ -1260,6 +1275,20 @@ export interface LoginRequest {
 export interface LogoutRequest {
   /** Ends every session of the user. */
   readonly allDevices?: boolean
+}
+
+/** What the index has under a key: SHA-256 of the base64 text of a VRF hash. */
+export interface LookUpInIndexReply {
+  /** Checkpoint of the index (c2sp.org/tlog-checkpoint, origin `<origin>/index`), its whole note in base64. */
+  readonly output_log_cp: string
+  /** Last leaf of that tree in base64: `{"input_log_cp": a checkpoint of the log in base64, "index_root": 32 numbers}` */
+  readonly output_log_leaf: string
+  /** Inclusion of the leaf at the end of that tree: hashes from its sibling up. */
+  readonly output_log_proof: readonly (readonly number[])[]
+  /** Indexes of the entries under the key, ascending; none: the key is absent. */
+  readonly index_value: readonly number[]
+  /** Proof of that under the root of the leaf: octets of filippo.io/torchwood/mpt v0.10, in base64. */
+  readonly index_proof: string
 }
 
 /** Somebody’s feeds at the media gateway are others. */
@@ -1752,6 +1781,27 @@ export interface ReadPublicKeysReply {
     readonly deviceListHash?: string
     /** Index of the newest list's log entry, decimal. */
     readonly deviceListIndex?: string
+    /** Of a user without a device list, where the log has an index: proof that nothing is logged where the hash of a list would be. */
+    readonly absent?: {
+      readonly deviceId: string
+      /** VRF hash of the user and this device, 0: base64 of 64 octets. */
+      readonly vrfHash: string
+      /** Proof of the VRF that this is the hash: base64 of 80 octets. */
+      readonly vrfProof: string
+      /** What the index has under a key: SHA-256 of the base64 text of a VRF hash. */
+      readonly indexProof: {
+        /** Checkpoint of the index (c2sp.org/tlog-checkpoint, origin `<origin>/index`), its whole note in base64. */
+        readonly output_log_cp: string
+        /** Last leaf of that tree in base64: `{"input_log_cp": a checkpoint of the log in base64, "index_root": 32 numbers}` */
+        readonly output_log_leaf: string
+        /** Inclusion of the leaf at the end of that tree: hashes from its sibling up. */
+        readonly output_log_proof: readonly (readonly number[])[]
+        /** Indexes of the entries under the key, ascending; none: the key is absent. */
+        readonly index_value: readonly number[]
+        /** Proof of that under the root of the leaf: octets of filippo.io/torchwood/mpt v0.10, in base64. */
+        readonly index_proof: string
+      }
+    }
   }[]
   /** Users that are unknown, or not to be seen by you. */
   readonly unavailable: readonly string[]
@@ -2694,6 +2744,12 @@ export interface Operations {
     readonly body: undefined
     readonly reply: GetCredentialsReply
   }
+  /** What the index has under a key, or that it has nothing, with its proof. */
+  'GET /index/lookup/{indexKey}': {
+    readonly params: { readonly indexKey: string }
+    readonly body: undefined
+    readonly reply: LookUpInIndexReply
+  }
 }
 
 /** Examples of replies, by operation and by name. An operation that is not among them answers without a body. */
@@ -2756,8 +2812,24 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
   'POST verify': 'VerifyReply',
   'POST verify-login': 'SignedIn',
   'GET /credentials': 'GetCredentialsReply',
+  'GET /index/lookup/{indexKey}': 'LookUpInIndexReply',
   GetKeyHistoryReply: { entries: [{ index: '', publicKey: '', proof: '' }], treeSize: '' },
-  GetPublicKeysReply: { results: [{ publicKey: '', vrfHash: '', proof: '' }] },
+  GetPublicKeysReply: {
+    results: [
+      {
+        publicKey: '',
+        vrfHash: '',
+        proof: '',
+        'indexProof?': {
+          output_log_cp: '',
+          output_log_leaf: '',
+          output_log_proof: [[0]],
+          index_value: [0],
+          index_proof: '',
+        },
+      },
+    ],
+  },
   ListBlocksReply: { items: [{ userId: '', displayName: '', since: '' }], 'nextCursor?': '' },
   CallRecord: {
     callId: '',
@@ -3029,6 +3101,18 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
         'deviceList?': '',
         'deviceListHash?': '',
         'deviceListIndex?': '',
+        'absent?': {
+          deviceId: '',
+          vrfHash: '',
+          vrfProof: '',
+          indexProof: {
+            output_log_cp: '',
+            output_log_leaf: '',
+            output_log_proof: [[0]],
+            index_value: [0],
+            index_proof: '',
+          },
+        },
       },
     ],
     unavailable: [''],
@@ -3064,6 +3148,13 @@ export const REPLY_FORMS: Readonly<Record<string, unknown>> = {
     expiresAt: '',
     uris: [''],
     'stunUrl?': '',
+  },
+  LookUpInIndexReply: {
+    output_log_cp: '',
+    output_log_leaf: '',
+    output_log_proof: [[0]],
+    index_value: [0],
+    index_proof: '',
   },
   CallParticipant: {
     userId: '',

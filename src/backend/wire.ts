@@ -1001,6 +1001,19 @@ export interface LookUpKeysReply {
     readonly vrfHash: string
     /** Text of c2sp.org/tlog-proof with the VRF proof as its extra data: verify it before you use the key. */
     readonly proof: string
+    /** What the index has under a key: SHA-256 of the base64 text of a VRF hash. */
+    readonly indexProof?: {
+      /** Checkpoint of the index (c2sp.org/tlog-checkpoint, origin `<origin>/index`), its whole note in base64. */
+      readonly output_log_cp: string
+      /** Last leaf of that tree in base64: `{"input_log_cp": a checkpoint of the log in base64, "index_root": 32 numbers}` */
+      readonly output_log_leaf: string
+      /** Inclusion of the leaf at the end of that tree: hashes from its sibling up. */
+      readonly output_log_proof: readonly (readonly number[])[]
+      /** Indexes of the entries under the key, ascending; none: the key is absent. */
+      readonly index_value: readonly number[]
+      /** Proof of that under the root of the leaf: octets of filippo.io/torchwood/mpt v0.10, in base64. */
+      readonly index_proof: string
+    }
   }[]
 }
 
@@ -1009,6 +1022,8 @@ export interface LookUpKeysRequest {
     /** The vrfHash that registration returned: base64 of 64 bytes. */
     readonly publicKeyHash: string
   }[]
+  /** Whether each result should say what the index has under its hash. Left out: no. */
+  readonly index?: boolean
 }
 
 export type ParticipantState =

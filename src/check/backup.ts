@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SignalError } from '../errors.ts'
+import { INDEX_HEAD, INDEX_STATE, MAP, SHOWN } from '../keyserver/index/index-tables.ts'
 import { INDEX_LOG, KEY_LOG } from '../keyserver/kept-log.ts'
 import { LogStore } from '../keyserver/log-store.ts'
 import { removeRestoreMarker, writeRestoreMarker } from '../keyserver/restore-marker.ts'
@@ -22,6 +23,15 @@ export interface CopiedLog {
   readonly checkpoint: string
   readonly vkey: string
   readonly vrfPublicKey: string
+  /** Undefined where the store has no index, or none that has shown a leaf. */
+  readonly index: CopiedIndex | undefined
+}
+
+export interface CopiedIndex {
+  readonly vkey: string
+  /** Of the output log, as it was shown last: its size, and the signed note. */
+  readonly leaves: number
+  readonly checkpoint: string
 }
 
 /**
@@ -89,7 +99,7 @@ async function finish(unfinished: string, folder: string): Promise<CopiedLog> {
   return copied
 }
 
-/** Checks every entry of the log in a store. Throws `CHECKPOINT_INVALID` for the first fault; `called` names the store. */
+/** Checks every entry of the log in a store, and its index. Throws `CHECKPOINT_INVALID` for the first fault; `called` names the store. */
 export async function assertWhole(dataFolder: string, called: string): Promise<LogReport> {
   const { log: report } = await checkInProcess({ dataFolder })
   const fault = report.outcomes.find(({ ok }) => ok === false)
@@ -111,10 +121,18 @@ async function check(dataFolder: string): Promise<CopiedLog> {
     const store = new LogStore(database)
     const { checkpoint } = store.head()!
     const { vkey, vrfPublicKey } = store.maker()!
-    return { report, checkpoint, vkey, vrfPublicKey }
+    return { report, checkpoint, vkey, vrfPublicKey, index: indexIn(database) }
   } finally {
     await database.close()
   }
+}
+
+function indexIn(database: LmdbStore): CopiedIndex | undefined {
+  return database.view(view => {
+    const [state, shown] = [view.get(INDEX_STATE, MAP), view.get(INDEX_HEAD, SHOWN)]
+    if (state === undefined || shown === undefined) return undefined
+    return { vkey: state.vkey, leaves: shown.treeSize, checkpoint: shown.checkpoint }
+  })
 }
 
 async function assertEmpty(folder: string): Promise<void> {

@@ -17,17 +17,23 @@ export {
 } from './comparison.ts'
 export {
   ContactDevices,
-  type DeviceEvent,
-  type KeyQuestion,
-  type KnownDevice,
-  type KnownList,
-  type KnownUser,
-  type KnownUserStore,
   type NamedDevice,
   type NamedUser,
+  otherKeyOf,
   type VerifiedDevice,
   type VerifiedDevices,
 } from './contact-devices.ts'
+export type { Absence, AbsentList, CompletenessDemand } from './index-check.ts'
+export {
+  type Completeness,
+  type IndexProof,
+  judgeCompleteness,
+  type LeastProved,
+  leastOf,
+  type ShownEntry,
+  type VerifiedIndex,
+  verifyIndex,
+} from './index-proof.ts'
 export {
   compareOwnKeys,
   type HistoryClaim,
@@ -38,6 +44,14 @@ export {
   type VerifiedHistory,
   verifyKeyHistory,
 } from './key-history.ts'
+export type {
+  DeviceEvent,
+  KeyQuestion,
+  KnownDevice,
+  KnownList,
+  KnownUser,
+  KnownUserStore,
+} from './known-user.ts'
 export {
   type DeviceToLookUp,
   LogClient,

@@ -5,6 +5,7 @@
 import { decodeBase64, encodeBase64, sha256 } from '#primitives'
 import { SignalError } from '../errors.ts'
 import { HASH_BYTES } from '../log/hash.ts'
+import { indexOriginOf } from '../log/index-leaf.ts'
 import { packCheckpoint, readCheckpoint } from './packed-checkpoint.ts'
 import type { SignedCheckpoint } from './signed-checkpoint.ts'
 
@@ -17,8 +18,9 @@ export interface ListedPerson {
 
 /** The content of a link's fragment. */
 export interface SharedPerson extends ListedPerson {
-  /** For `LogClient.compareWith`. */
+  /** For `LogClient.compareWith`; `indexNote` is of the log's index. */
   readonly note?: string
+  readonly indexNote?: string
 }
 
 /**
@@ -31,13 +33,16 @@ export function comparisonCode(one: ListedPerson, other: ListedPerson): string {
 }
 
 /**
- * The fragment for a link or QR code, with the sign `#`. Browsers do not send it to the server. `checkpoint` is the highest
- * one of this app.
+ * The fragment for a link or QR code, with the sign `#`. Browsers do not send it to the server. The checkpoints are the highest
+ * ones of this app, of the log and of its index.
  */
-export function shareFragment({ userId, listHash }: ListedPerson, checkpoint?: SignedCheckpoint): string {
-  const packed = checkpoint && packCheckpoint(checkpoint)
-  const note = packed === undefined ? '' : `&n=${toUrl(encodeBase64(packed))}`
-  return `#u=${userId}&l=${toUrl(listHash)}${note}`
+export function shareFragment(
+  { userId, listHash }: ListedPerson,
+  checkpoint?: SignedCheckpoint,
+  indexCheckpoint?: SignedCheckpoint,
+): string {
+  const notes = `${noteMember('n', checkpoint)}${noteMember('i', indexCheckpoint)}`
+  return `#u=${userId}&l=${toUrl(listHash)}${notes}`
 }
 
 /**
@@ -51,16 +56,33 @@ export function readShareFragment(fragment: string, origin: string): SharedPerso
       .split('&')
       .map(member => [member.slice(0, 2), member.slice(2)]),
   )
-  const [user, list, packed] = [members.get('u='), members.get('l='), members.get('n=')]
+  const [user, list] = [members.get('u='), members.get('l=')]
   if (user === undefined && list === undefined) return undefined
   if (user === undefined || list === undefined || !USER_ID.test(user)) throw malformed()
   const userId = BigInt(user)
   if (userId !== BigInt.asUintN(64, userId)) throw malformed()
   const listHash = fromUrl(list)
   if (decodeBase64(listHash).length !== HASH_BYTES) throw malformed()
-  const note = packed === undefined ? undefined : readCheckpoint(decodeBase64(fromUrl(packed)), origin)
-  if (packed !== undefined && note === undefined) throw malformed()
-  return { userId, listHash, ...(note !== undefined && { note }) }
+  const note = readNote(members.get('n='), origin)
+  const indexNote = readNote(members.get('i='), indexOriginOf(origin))
+  return {
+    userId,
+    listHash,
+    ...(note !== undefined && { note }),
+    ...(indexNote !== undefined && { indexNote }),
+  }
+}
+
+function noteMember(name: string, checkpoint: SignedCheckpoint | undefined): string {
+  const packed = checkpoint && packCheckpoint(checkpoint)
+  return packed === undefined ? '' : `&${name}=${toUrl(encodeBase64(packed))}`
+}
+
+function readNote(packed: string | undefined, origin: string): string | undefined {
+  if (packed === undefined) return undefined
+  const note = readCheckpoint(decodeBase64(fromUrl(packed)), origin)
+  if (note === undefined) throw malformed()
+  return note
 }
 
 /** 30 digits, of 240 bits of SHA-256: to find another list with the same ones takes 2^99 tries. */

@@ -12,7 +12,21 @@ import {
 } from '../log/device-list.ts'
 import { equalHashes } from '../log/hash.ts'
 import type { ListedPerson } from './comparison.ts'
+import type { AbsentList } from './index-check.ts'
+import { type LeastProved, leastOf, UNINDEXED } from './index-proof.ts'
 import { compareOwnKeys } from './key-history.ts'
+import {
+  changesOf,
+  type DeviceEvent,
+  isSame,
+  type KeyQuestion,
+  type KnownDevice,
+  type KnownList,
+  type KnownUser,
+  type KnownUserStore,
+  questionAfter,
+  unlistedDevicesHash,
+} from './known-user.ts'
 import type { LogClient, LookupOutcome, OwnKeysReport } from './log-client.ts'
 import type { Uint64, VerifiedKey } from './lookup.ts'
 import { MissedLists, type NewestList, type ReadDeviceLists } from './missed-lists.ts'
@@ -25,6 +39,8 @@ export interface NamedUser {
   /** Base64, with the VRF hash under which the log holds its SHA-256. */
   readonly deviceList?: string
   readonly deviceListHash?: string
+  /** Instead of a list: the proof that the log has none. */
+  readonly absent?: AbsentList
 }
 
 export interface NamedDevice {
@@ -32,65 +48,6 @@ export interface NamedDevice {
   readonly keyAlgorithm: string
   readonly publicKey: string
   readonly publicKeyHash: string
-}
-
-/**
- * - `added-by-list`: a device, or another key of one, that a device of the list before has signed for
- * - `removed`: it is not in the list any more; nothing is encrypted for it
- * - `reset`: the list is not signed by any device of the list before: the person has started over, or someone else is at work
- * - `unlisted`: the server named a device that the list does not: nothing is encrypted for it
- * - `added`, `replaced`: a device, or another key of one, that no list vouches for
- */
-export interface DeviceEvent {
-  readonly kind: 'added-by-list' | 'removed' | 'reset' | 'unlisted' | 'added' | 'replaced'
-  /** All devices are meant where it is left out. */
-  readonly deviceId?: string
-}
-
-/**
- * A change of a person's keys that nothing known before vouches for. Encrypt for them once `accept` was called with its hash.
- *
- * - `reset`: the event of that name
- * - `first-list`: the person had no list before, and no key that is known has signed this one
- * - `added`, `replaced`: the events of those names, of a person without a list
- */
-export interface KeyQuestion {
-  readonly kind: 'reset' | 'first-list' | 'added' | 'replaced'
-  /** `deviceListHash` of the newest list; without a list a hash of all devices and keys. Base64. */
-  readonly listHash: string
-}
-
-/** The app's memory of a person: plain JSON. */
-export interface KnownUser {
-  readonly userId: string
-  readonly devices: readonly KnownDevice[]
-  readonly list?: KnownList
-  /** Left out once it was accepted. */
-  readonly question?: KeyQuestion
-  /** Events that the app has not shown yet. */
-  readonly events: readonly DeviceEvent[]
-}
-
-export interface KnownDevice {
-  readonly deviceId: string
-  /** SHA-256 of the public key, base64. */
-  readonly keyHash: string
-}
-
-export interface KnownList {
-  /** Base64. */
-  readonly list: string
-  readonly vrfHash: string
-  /** The leaf that holds its hash. */
-  readonly index: number
-  /** The first list since this app knows the person, or since they have started over. */
-  readonly since: { readonly index: number; readonly seq: number }
-}
-
-/** Where the app keeps what it knows. `get` may answer `null` or `undefined` for nothing. */
-export interface KnownUserStore {
-  get(userId: string): KnownUser | null | undefined | Promise<KnownUser | null | undefined>
-  put(known: KnownUser): unknown
 }
 
 /** A device to encrypt for. */
@@ -105,6 +62,9 @@ export interface VerifiedDevices {
   readonly basis: 'list' | 'first-use'
   /** Encrypt for these only. */
   readonly devices: readonly VerifiedDevice[]
+  /** The least that the log's index proves of the keys that were looked up. */
+  readonly complete: LeastProved['complete']
+  readonly isProved: boolean
   readonly list?: DeviceList
   /** Ask before you encrypt for them. It comes again until `accept` is called. */
   readonly question?: KeyQuestion
@@ -112,17 +72,15 @@ export interface VerifiedDevices {
   readonly events: readonly DeviceEvent[]
 }
 
+type ContactsClient = Pick<LogClient, 'lookUpAll' | 'checkOwnKeys' | 'verifyAbsence'>
+
 export class ContactDevices {
-  readonly #client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>
+  readonly #client: ContactsClient
   readonly #store: KnownUserStore
   readonly #missed: MissedLists
   #lastTurn: Promise<unknown> = Promise.resolve()
 
-  constructor(
-    client: Pick<LogClient, 'lookUpAll' | 'checkOwnKeys'>,
-    store: KnownUserStore,
-    readLists: ReadDeviceLists,
-  ) {
+  constructor(client: ContactsClient, store: KnownUserStore, readLists: ReadDeviceLists) {
     this.#client = client
     this.#store = store
     this.#missed = new MissedLists(client, readLists)
@@ -181,36 +139,49 @@ export class ContactDevices {
    */
   async checkOwnList(userId: string): Promise<OwnKeysReport | Refusal | Unanswered> {
     const list = (await this.#store.get(userId))?.list
-    if (list === undefined) return { kind: 'clean', entries: [] }
+    if (list === undefined) return { kind: 'clean', entries: [], ...leastOf([UNINDEXED]) }
     const { vrfHash, index, since } = list
     const bytes = decodeBase64(list.list)
     const hash = encodeBase64(deviceListHash(bytes))
     const claim = { userId, deviceId: LIST_SLOT, vrfHash, publicKeys: [hash] }
     const report = await this.#client.checkOwnKeys(claim)
     if (report.kind !== 'clean' && report.kind !== 'alert') return report
-    const { entries, checkpoint } = report
+    const { entries, checkpoint, complete, isProved } = report
     const followed = entries.filter(entry => entry.index >= since.index && entry.index <= index)
     // Each list names the one before, and the device that signed it had judged that: one entry too many is a list beside them.
     const isWhole = followed.length === parseDeviceList(bytes).seq - since.seq + 1
     const judged = entries.filter(entry => (isWhole ? entry.index >= index : entry.index >= since.index))
-    return { ...compareOwnKeys(judged, [hash]), entries, ...(checkpoint && { checkpoint }) }
+    const proved = { complete, isProved }
+    return { ...compareOwnKeys(judged, [hash]), entries, ...proved, ...(checkpoint && { checkpoint }) }
   }
 
-  async #trustOnFirstUse({ userId, devices }: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
+  async #trustOnFirstUse({
+    userId,
+    devices,
+    absent,
+  }: NamedUser): Promise<VerifiedDevices | Refusal | Unanswered> {
     const known = (await this.#store.get(userId)) ?? undefined
     if (known?.list !== undefined) return refused(`the device list of user ${userId} is left out`)
-    const failed = failedLookup(await this.#client.lookUpAll(devices.map(device => claimOf(userId, device))))
+    const claims = devices.map(device => claimOf(userId, device))
+    const outcomes = await this.#client.lookUpAll(claims)
+    const failed = failedLookup(claims, outcomes)
     if (failed !== undefined) return failed
+    const absence = await this.#client.verifyAbsence({ userId, deviceId: LIST_SLOT }, absent)
+    if (absence.kind !== 'verified') return absence
+    const found = {
+      basis: 'first-use',
+      devices,
+      ...leastOf([absence, ...(outcomes as VerifiedKey[])]),
+    } as const
     const now = devices.map(knownDevice)
     // A person without devices has not been met yet.
-    if (known === undefined && now.length === 0)
-      return { kind: 'verified', basis: 'first-use', devices, events: [] }
+    if (known === undefined && now.length === 0) return { kind: 'verified', ...found, events: [] }
     const news = known === undefined ? [] : changesOf(known.devices, now, 'added', 'replaced')
     const kinds = ['replaced', 'added'] as const
     const kind = kinds.find(each => news.some(event => event.kind === each))
     const asked = questionAfter(known, kind, unlistedDevicesHash(userId, now))
     const events = await this.#keep({ userId, devices: now, events: known?.events ?? [], ...asked }, news)
-    return { kind: 'verified', basis: 'first-use', devices, events, ...asked }
+    return { kind: 'verified', ...found, events, ...asked }
   }
 
   async #verifyListed(user: NamedUser, linkedHash?: string): Promise<VerifiedDevices | Refusal | Unanswered> {
@@ -225,8 +196,9 @@ export class ContactDevices {
       list.devices.some(each => `${each.deviceId}` === device.deviceId)
     const devices = user.devices.filter(isListed)
     const slot = { userId, deviceId: LIST_SLOT, vrfHash, publicKey: listHash }
-    const outcomes = await this.#client.lookUpAll([slot, ...devices.map(device => claimOf(userId, device))])
-    const failed = failedLookup(outcomes)
+    const claims = [slot, ...devices.map(device => claimOf(userId, device))]
+    const outcomes = await this.#client.lookUpAll(claims)
+    const failed = failedLookup(claims, outcomes)
     if (failed !== undefined) return failed
     const { index } = outcomes[0] as VerifiedKey
     const late = settle(() => assertNewest(known?.list, index, verdict))
@@ -254,6 +226,7 @@ export class ContactDevices {
       kind: 'verified',
       basis: 'list',
       devices: devices.map(device => withSigningKey(device, list)),
+      ...leastOf(outcomes as VerifiedKey[]),
       list,
       events,
       ...asked,
@@ -363,54 +336,41 @@ function newsOf(
   return changesOf(known.devices, now, 'added-by-list', 'added-by-list')
 }
 
-/** A question that is open stays so for the keys that came since. */
-function questionAfter(
-  known: KnownUser | undefined,
-  asked: KeyQuestion['kind'] | undefined,
-  listHash: string,
-): { readonly question?: KeyQuestion } {
-  const kind = asked ?? known?.question?.kind
-  return kind === undefined ? {} : { question: { kind, listHash } }
-}
-
-/** Names the devices of a person without a list, and their keys, in base64 of SHA-256. */
-function unlistedDevicesHash(userId: string, devices: readonly KnownDevice[]): string {
-  const ascending = [...devices].sort((one, other) =>
-    BigInt(one.deviceId) < BigInt(other.deviceId) ? -1 : 1,
-  )
-  const lines = ascending.map(({ deviceId, keyHash }) => `${deviceId} ${keyHash}\n`)
-  const text = `callsign unlisted devices v1\n${userId}\n${lines.join('')}`
-  return encodeBase64(sha256(Uint8Array.from(text, character => character.charCodeAt(0))))
-}
-
-function changesOf(
-  before: readonly KnownDevice[],
-  now: readonly KnownDevice[],
-  added: DeviceEvent['kind'],
-  replaced: DeviceEvent['kind'],
-): DeviceEvent[] {
-  const keyOf = (devices: readonly KnownDevice[], deviceId: string) =>
-    devices.find(each => each.deviceId === deviceId)?.keyHash
-  const events: DeviceEvent[] = []
-  for (const { deviceId, keyHash } of now) {
-    const known = keyOf(before, deviceId)
-    if (known === undefined) events.push({ kind: added, deviceId })
-    else if (known !== keyHash) events.push({ kind: replaced, deviceId })
-  }
-  for (const { deviceId } of before)
-    if (keyOf(now, deviceId) === undefined) events.push({ kind: 'removed', deviceId })
-  return events
-}
-
 function claimOf(userId: Uint64, { deviceId, publicKeyHash: vrfHash, publicKey }: NamedDevice) {
   return { userId, deviceId, vrfHash, publicKey }
 }
 
-function failedLookup(outcomes: readonly LookupOutcome[]): Refusal | Unanswered | undefined {
+/** The claims are one user's devices, in the order of the outcomes; the first may be the list's. */
+function failedLookup(
+  claims: readonly { readonly deviceId: string }[],
+  outcomes: readonly LookupOutcome[],
+): Refusal | Unanswered | undefined {
   return (
     outcomes.find(outcome => outcome.kind === 'refused') ??
-    outcomes.find(outcome => outcome.kind === 'unanswered')
+    outcomes.find(outcome => outcome.kind === 'unanswered') ??
+    otherKey(claims, outcomes)
   )
+}
+
+/** A device has one key for its whole life, so a second entry is an intruder's. The list's entries follow each other. */
+function otherKey(
+  claims: readonly { readonly deviceId: string }[],
+  outcomes: readonly LookupOutcome[],
+): Refusal | undefined {
+  const at = outcomes.findIndex(
+    (outcome, position) => claims[position]!.deviceId !== LIST_SLOT && hasOtherKey(outcome as VerifiedKey),
+  )
+  return at < 0 ? undefined : otherKeyOf(claims[at]!.deviceId)
+}
+
+/** The refusal of a device that has a second key in the log. */
+export function otherKeyOf(deviceId: string): Refusal {
+  const detail = `another key was logged under the hash of device ${deviceId}`
+  return { kind: 'refused', check: 'otherKey', detail }
+}
+
+function hasOtherKey(verdict: VerifiedKey): boolean {
+  return verdict.complete === true && verdict.indexes.length > 1
 }
 
 function knownDevice({ deviceId, publicKey }: NamedDevice): KnownDevice {
@@ -420,10 +380,6 @@ function knownDevice({ deviceId, publicKey }: NamedDevice): KnownDevice {
 function withSigningKey(device: NamedDevice, { devices }: DeviceList): VerifiedDevice {
   const { signingKey } = devices.find(({ deviceId }) => `${deviceId}` === device.deviceId)!
   return { ...device, signingKey: encodeBase64(signingKey) }
-}
-
-function isSame(one: DeviceEvent, other: DeviceEvent): boolean {
-  return one.kind === other.kind && one.deviceId === other.deviceId
 }
 
 function refused(detail: string): Refusal {

@@ -5,7 +5,10 @@
  */
 import { SignalError } from '../errors.ts'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { indexOriginOf } from '../log/index-leaf.ts'
 import { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
+import { type Absence, type AbsentList, type CompletenessDemand, IndexCheck } from './index-check.ts'
+import { type LeastProved, leastOf, UNINDEXED } from './index-proof.ts'
 import {
   compareOwnKeys,
   type HistoryClaim,
@@ -17,7 +20,7 @@ import {
 } from './key-history.ts'
 import { type LogKeys, type PublishedKeys, type PublishedPolicy, parseLogKeys } from './log-keys.ts'
 import { type Fetch, LogRequests, NoAnswer } from './log-requests.ts'
-import { type LookupResult, type VerifiedKey, verifyLookup } from './lookup.ts'
+import { type Identity, type LookupResult, type VerifiedKey, verifyLookup } from './lookup.ts'
 import { type SignedCheckpoint, type VerifiedCheckpoint, verifyCheckpoint } from './signed-checkpoint.ts'
 import type { FetchTile } from './tile-consistency.ts'
 import type { Refusal, Unanswered } from './verdict.ts'
@@ -39,6 +42,13 @@ export type LogClientOptions = (PublishedKeys | PublishedPolicy) & {
    * Also how long a checkpoint may stay uncompared or stale; unless given, a day.
    */
   readonly maxAgeMs?: number
+  /**
+   * Whether answers have to prove by the log's index that they are complete; unless given, `demand` where the policy names the
+   * index, and else `when-offered`. The store keeps a checkpoint of the index, too, under an origin of its own.
+   */
+  readonly completeness?: CompletenessDemand
+  /** How long ago the quorum may have seen the newest leaf of the index; unless given, a day. */
+  readonly maxIndexAgeMs?: number
   /** The clock, POSIX time in milliseconds; the platform's unless given. */
   readonly nowMs?: () => number
 }
@@ -53,11 +63,15 @@ export interface OwnDevice extends HistoryClaim {
   readonly publicKeys: readonly string[]
 }
 
-/** The keys logged in the device's name; no checkpoint when the server denies that there are any. */
-export type OwnKeysReport = OwnKeys & {
-  readonly entries: readonly LoggedKey[]
-  readonly checkpoint?: SignedCheckpoint
-}
+/**
+ * The keys logged in the device's name, and whether the index proves that these are all; no checkpoint when the server denies
+ * that there are any.
+ */
+export type OwnKeysReport = OwnKeys &
+  LeastProved & {
+    readonly entries: readonly LoggedKey[]
+    readonly checkpoint?: SignedCheckpoint
+  }
 
 interface CheckpointVerdict {
   readonly kind: 'verified'
@@ -71,10 +85,15 @@ export class LogClient {
   readonly #keys: LogKeys
   readonly #requests: LogRequests
   readonly #pin: CheckpointPin
+  /** Undefined where the app does not know the index's key. */
+  readonly #index: IndexCheck | undefined
   readonly #maxAgeMs: number | undefined
   readonly #nowMs: () => number
 
-  /** Throws as `parseLogKeys`, and `KEY_INVALID` for `maxAgeMs` without witnesses: a checkpoint has no time of its own. */
+  /**
+   * Throws as `parseLogKeys`, and `KEY_INVALID` for a demand of completeness without the index's key, and for `maxAgeMs` or
+   * `maxIndexAgeMs` without witnesses: a checkpoint has no time of its own.
+   */
   constructor(options: LogClientOptions) {
     const { url, mirror, store = temporaryStore(), timeoutMs = 20_000, maxAgeMs, nowMs = Date.now } = options
     this.#keys = parseLogKeys(options)
@@ -86,7 +105,25 @@ export class LogClient {
       new LogRequests(prefix, options.fetch ?? globalThis.fetch, timeoutMs)
     this.#requests = requestsOf(url)
     const sources = mirror === undefined ? [this.#requests] : [this.#requests, requestsOf(mirror)]
-    this.#pin = new CheckpointPin(this.#keys, store, tileSources(sources))
+    const log = tileSources(sources)
+    this.#pin = new CheckpointPin(this.#keys, store, log)
+    const { index } = this.#keys
+    if (options.completeness === 'demand' && index === undefined)
+      throw new SignalError('KEY_INVALID', 'completeness can only be demanded with the key of the index')
+    if (options.maxIndexAgeMs !== undefined && index?.quorum === undefined)
+      throw new SignalError('KEY_INVALID', 'maxIndexAgeMs needs a policy with a quorum of witnesses')
+    if (index === undefined) return
+    const prefixes = mirror === undefined ? [url] : [url, mirror]
+    this.#index = new IndexCheck({
+      keys: { ...this.#keys, index },
+      demand: options.completeness ?? (index.isDemanded ? 'demand' : 'when-offered'),
+      maxAgeMs: options.maxIndexAgeMs ?? INDEX_AGE_MS_MAX,
+      freshness: () => this.#freshness(),
+      store,
+      logPin: this.#pin,
+      log,
+      output: tileSources(prefixes.map(prefix => requestsOf(`${prefix.replace(/\/+$/, '')}/index`))),
+    })
   }
 
   /** The newest key that the log holds for a device. Rejects for an id that is no uint64, or with the store's error. */
@@ -111,16 +148,16 @@ export class LogClient {
   async checkOwnKeys(device: OwnDevice): Promise<OwnKeysReport | Refusal | Unanswered> {
     const { userId, deviceId, vrfHash, publicKeys } = device
     const newest = await this.lookUp({ userId, deviceId, vrfHash })
-    if (isDenial(newest)) return { ...compareOwnKeys([], publicKeys), entries: [] }
+    if (isDenial(newest)) return { ...compareOwnKeys([], publicKeys), entries: [], ...leastOf([UNINDEXED]) }
     if (newest.kind !== 'verified') return newest
     const history = await this.#keyHistory(device)
-    if (isDenial(history)) return incomplete(newest, 'the answer that there is no history')
+    if (isDenial(history)) return incomplete(newest.index, 'the answer that there is no history')
     if (history.kind !== 'verified') return history
     const { entries, checkpoint } = history
-    if (!entries.some(({ index }) => index === newest.index)) {
-      return incomplete(newest, `the history at tree size ${checkpoint.treeSize}`)
-    }
-    return { ...compareOwnKeys(entries, publicKeys, newest), entries, checkpoint }
+    const shown = newest.complete === true ? newest.indexes : [newest.index]
+    const leftOut = shown.find(shownIndex => !entries.some(({ index }) => index === shownIndex))
+    if (leftOut !== undefined) return incomplete(leftOut, `the history at tree size ${checkpoint.treeSize}`)
+    return { ...compareOwnKeys(entries, publicKeys, newest), entries, checkpoint, ...leastOf([newest]) }
   }
 
   /** Fetches the current checkpoint and holds it against the highest one seen. */
@@ -132,10 +169,13 @@ export class LogClient {
   }
 
   /**
-   * Holds a note that someone else was given by this log against the highest one seen here. When the log signed both
-   * and they do not fit, it shows different trees to different people, and `evidence` proves it.
+   * Holds a note that someone else was given by this log, or of its index, against the highest one seen here. When the log
+   * signed both and they do not fit, it shows different trees to different people, and `evidence` proves it.
    */
   async compareWith(note: string): Promise<VerifiedCheckpoint | Refusal | Unanswered> {
+    const isOfIndex =
+      typeof note === 'string' && note.startsWith(`${indexOriginOf(this.#keys.verifier.name)}\n`)
+    if (isOfIndex && this.#index !== undefined) return this.#index.compareWith(note)
     const verdict = verifyCheckpoint(this.#keys, note)
     return verdict.kind === 'refused' ? verdict : this.#compared(verdict)
   }
@@ -145,21 +185,40 @@ export class LogClient {
     return this.#pin.highest()
   }
 
+  /** The highest checkpoint of the index, for the same. */
+  async highestIndexCheckpoint(): Promise<SignedCheckpoint | undefined> {
+    return this.#index?.highestCheckpoint()
+  }
+
+  /**
+   * Whether nothing is in the log for a user and device, as their server says it proves with `absent`. Refused at
+   * `completeness` where the app demands that proof and there is none.
+   */
+  async verifyAbsence(
+    identity: Identity,
+    absent: AbsentList | undefined,
+  ): Promise<Absence | Refusal | Unanswered> {
+    return this.#index?.absent(identity, absent) ?? { kind: 'verified', ...UNINDEXED }
+  }
+
   async #lookUpTogether(devices: readonly DeviceToLookUp[]): Promise<LookupOutcome[]> {
     const floorSize = await this.#pinnedSize()
     const targets = devices.map(({ vrfHash }) => ({ publicKeyHash: vrfHash }))
-    const answer = await answered(() => this.#requests.post('api/get-public-keys', { targets }))
+    const asked = { targets, ...(this.#index?.isAsked === true && { index: true }) }
+    const answer = await answered(() => this.#requests.post('api/get-public-keys', asked))
     if (answer.kind === 'unanswered') return devices.map(() => answer)
     const { results }: { results?: unknown } = { ...(answer.value as object) }
     if (!Array.isArray(results) || results.length !== devices.length) {
       const detail = `the answer does not have one result for each of ${devices.length} devices`
       return devices.map(() => ({ kind: 'refused', check: 'proof', detail }))
     }
-    return Promise.all(
-      devices.map((device, at) =>
-        this.#fitting(verifyLookup(this.#keys, device, results[at] as LookupResult), floorSize),
-      ),
-    )
+    return Promise.all(devices.map((device, at) => this.#judged(device, results[at], floorSize)))
+  }
+
+  async #judged(device: DeviceToLookUp, result: unknown, floorSize: number): Promise<LookupOutcome> {
+    const verdict = await this.#fitting(verifyLookup(this.#keys, device, result as LookupResult), floorSize)
+    if (verdict.kind !== 'verified' || this.#index?.isAsked !== true) return verdict
+    return this.#index.complete(verdict, (result as { readonly indexProof?: unknown }).indexProof)
   }
 
   async #keyHistory(device: OwnDevice): Promise<VerifiedHistory | Refusal | Unanswered> {
@@ -230,12 +289,15 @@ function temporaryStore(): CheckpointStore {
   return new MemoryStore()
 }
 
+/** Leaves come every quarter of an hour, and a clock may be wrong. */
+const INDEX_AGE_MS_MAX = 24 * 3_600_000
+
 /** Whether the server says that nothing is logged under the hash. */
 function isDenial(outcome: LookupOutcome | VerifiedHistory): boolean {
   return outcome.kind === 'unanswered' && outcome.code === 'UNKNOWN_PUBLIC_KEY_HASH'
 }
 
-function incomplete({ index }: VerifiedKey, history: string): Refusal {
+function incomplete(index: number, history: string): Refusal {
   return {
     kind: 'refused',
     check: 'history',

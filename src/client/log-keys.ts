@@ -23,7 +23,7 @@ export interface PublishedPolicy {
   readonly vrfPublicKey: string
 }
 
-/** What the checkpoints of one log are verified by. */
+/** The keys that verify the checkpoints of one log. */
 export interface CheckpointKeys {
   /** The first one; its name is the origin of the log. */
   readonly verifier: VerifierKey
@@ -52,11 +52,18 @@ export interface IndexKeys extends CheckpointKeys {
  */
 export function parseLogKeys(published: PublishedKeys | PublishedPolicy): LogKeys {
   const vrfPublicKey = parseVrfPublicKey(published.vrfPublicKey)
+  return { ...parseCheckpointKeys(published), vrfPublicKey }
+}
+
+/** The same for a reader who looks at checkpoints only, and so needs no VRF key. */
+export function parseCheckpointKeys(
+  published: Omit<PublishedKeys, 'vrfPublicKey'> | Omit<PublishedPolicy, 'vrfPublicKey'>,
+): Omit<LogKeys, 'vrfPublicKey'> {
   if (!('policy' in published)) {
     const verifier = parseVerifierKey(published.vkey)
     const { indexVkey } = published
     const index = indexVkey === undefined ? undefined : indexKeys(verifier, [parseVerifierKey(indexVkey)])
-    return { verifier, verifiers: [verifier], vrfPublicKey, ...(index && { index }) }
+    return { verifier, verifiers: [verifier], ...(index && { index }) }
   }
   const { logs, quorum, rebuilders } = parsePolicy(published.policy)
   const keys = logs.map(({ key }) => key)
@@ -69,7 +76,7 @@ export function parseLogKeys(published: PublishedKeys | PublishedPolicy): LogKey
   const indexVerifiers = keys.filter(isOfIndex)
   const index =
     indexVerifiers.length === 0 ? undefined : indexKeys(verifiers[0]!, indexVerifiers, { quorum, rebuilders })
-  return { verifier: verifiers[0]!, verifiers, vrfPublicKey, quorum, ...(index && { index }) }
+  return { verifier: verifiers[0]!, verifiers, quorum, ...(index && { index }) }
 }
 
 function indexKeys(

@@ -4,8 +4,9 @@
  */
 
 import { messageOf } from '../errors.ts'
+import { PUBLIC_KEY_CHARS_MAX, VRF_HASH_CHARS } from '../log/entry.ts'
 import { HASH_BYTES } from '../log/hash.ts'
-import { formatTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
+import { formatTilePath, parseBundle, TILE_WIDTH, type Tile } from '../log/tile.ts'
 
 /** The part of the standard `fetch` in use. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchAnswer>
@@ -83,26 +84,29 @@ export class LogRequests {
     })
   }
 
-  /** The hashes of a tile. A log may drop a partial tile once it has the full one, which begins with it. */
+  /**
+   * The hashes of a tile, or a bundle of entries. A log may drop a partial one once it has the full one, which begins with it.
+   */
   async tile(tile: Tile): Promise<Uint8Array> {
     try {
-      return await this.#hashes(tile)
+      return await this.#tile(tile, tile.width)
     } catch (error) {
       if (tile.width === TILE_WIDTH || (error as NoAnswer).status === undefined) throw error
-      const full = await this.#hashes({ ...tile, width: TILE_WIDTH })
-      return full.subarray(0, tile.width * HASH_BYTES)
+      return this.#tile({ ...tile, width: TILE_WIDTH }, tile.width)
     }
   }
 
-  #hashes(tile: Tile): Promise<Uint8Array> {
+  /** The beginning of a tile, as wide as asked for. */
+  #tile(tile: Tile, width: number): Promise<Uint8Array> {
     const path = formatTilePath(tile)
-    const length = tile.width * HASH_BYTES
+    const bytesMax = tile.width * (tile.level === 'entries' ? ENTRY_BYTES_MAX : HASH_BYTES)
     return this.#request(path, GET, async answer => {
       const { status } = answer
       if (status !== 200) throw new NoAnswer(`${path} answers ${status}`, status)
-      const bytes = await readBytes(answer, length)
-      if (bytes.length === length) return bytes
-      throw new NoAnswer(`${path} has ${bytes.length} bytes instead of ${length}`, status)
+      const bytes = await readBytes(answer, bytesMax)
+      const end = beginningEnd(tile, bytes, width)
+      if (end !== undefined) return bytes.subarray(0, end)
+      throw new NoAnswer(`${path} has ${bytes.length} bytes, which are not ${tile.width} parts`, status)
     })
   }
 
@@ -124,6 +128,16 @@ export class LogRequests {
       clearTimeout(timer)
     }
   }
+}
+
+/** Where the first `width` hashes or entries of a tile end; undefined where it has not as many in all as its path says. */
+function beginningEnd(tile: Tile, bytes: Uint8Array, width: number): number | undefined {
+  if (tile.level !== 'entries')
+    return bytes.length === tile.width * HASH_BYTES ? width * HASH_BYTES : undefined
+  const entries = parseBundle(bytes)
+  const last = entries[width - 1]
+  if (entries.length !== tile.width || last === undefined) return undefined
+  return last.byteOffset + last.length - bytes.byteOffset
 }
 
 /** Where an engine has no TextDecoder, as React Native's, its answers cannot be read piece by piece either. */
@@ -172,3 +186,5 @@ const GET = { method: 'GET', headers: {} }
 /** The longest key history, a thousand keys of 1,024 characters, has 2.3 MB in a log of a million entries. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 const NOTE_BYTES_MAX = 1_000_000
+/** In a bundle, with its length, of the longest key that Register takes. */
+const ENTRY_BYTES_MAX = 2 + VRF_HASH_CHARS + 1 + PUBLIC_KEY_CHARS_MAX + 1

@@ -10,6 +10,7 @@ import { verifyInclusion } from '../log/inclusion.ts'
 import { type Proof, parseProof } from '../log/proof.ts'
 import { vrfInput } from '../log/vrf-suite.ts'
 import { verifyVrf } from '../log/vrf-verify.ts'
+import type { Completeness } from './index-proof.ts'
 import type { LogKeys } from './log-keys.ts'
 import { openSignedCheckpoint, type SignedCheckpoint, treeHeadOf } from './signed-checkpoint.ts'
 import { type Check, CheckFailed, during, type Refusal, settle } from './verdict.ts'
@@ -38,8 +39,11 @@ export interface LookupResult {
   readonly proof: string
 }
 
-/** The log holds this key for this user and device, at leaf `index` of the tree of `checkpoint`. */
-export interface VerifiedKey {
+/**
+ * The log holds this key for this user and device, at leaf `index` of the tree of `checkpoint`. `complete` says whether it is
+ * proved to be the newest one.
+ */
+export type VerifiedKey = Completeness & {
   readonly kind: 'verified'
   readonly publicKey: string
   readonly vrfHash: string
@@ -56,7 +60,7 @@ export interface CheckPassed {
 /**
  * Checks a result in this order: form, origin and signature of the checkpoint, index, VRF proof and its hash, the
  * entry's path to the root, and last the key the app holds. `onPassed` hears of each check that held. Whether the
- * checkpoint fits those seen before is for `CheckpointPin` to say. Throws `RangeError` for an id that is no uint64.
+ * checkpoint fits those seen before is for `CheckpointPin` to say, and whether the answer is complete for the log's index. Throws `RangeError` for an id that is no uint64.
  */
 export function verifyLookup(
   keys: LogKeys,
@@ -85,7 +89,7 @@ export function verifyLookup(
       assertKey(claim.publicKey, publicKey)
       onPassed({ check: 'publicKey', detail: 'it is the key that was expected' })
     }
-    return { kind: 'verified', publicKey, vrfHash, index: proof.index, checkpoint }
+    return { kind: 'verified', publicKey, vrfHash, index: proof.index, checkpoint, complete: 'unindexed' }
   })
 }
 

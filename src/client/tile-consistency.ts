@@ -15,7 +15,7 @@ export interface TreeHead {
   readonly rootHash: Hash
 }
 
-/** Gives the bytes of a tile of the new tree, in the width asked for. Rejects as it likes when it cannot. */
+/** Gives the bytes of a tile or entry bundle of the new tree, in the width asked for. Rejects as it likes when it cannot. */
 export type FetchTile = (tile: Tile) => Promise<Uint8Array>
 
 /**
@@ -78,13 +78,13 @@ function compareInTiles(readHashes: ReadHashes, older: TreeHead, newer: TreeHead
   )
 }
 
-interface FetchedTile {
+export interface FetchedTile {
   readonly tile: Tile
   readonly bytes: Uint8Array
 }
 
 /** The tiles that hold `nodes`, each as wide as a tree of `treeSize` has it: only that width is sure to be there. */
-async function fetchTiles(
+export async function fetchTiles(
   fetchTile: FetchTile,
   nodes: readonly Node[],
   treeSize: number,
@@ -97,7 +97,7 @@ async function fetchTiles(
   return Promise.all([...wanted.values()].map(async tile => ({ tile, bytes: await fetchTile(tile) })))
 }
 
-function hashReader(tiles: readonly FetchedTile[]): ReadHashes {
+export function hashReader(tiles: readonly FetchedTile[]): ReadHashes {
   return nodes =>
     nodes.map(node => {
       const { level, index } = tileOfNode(node)

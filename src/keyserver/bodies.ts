@@ -2,6 +2,7 @@
 
 import Type from 'typebox'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { IndexLookup } from '../schema/index-lookup.ts'
 
 /** Canonical base64 of 64 bytes: 85 free characters, one whose low four bits are zero, and the padding. */
 const PublicKeyHash = Type.String({
@@ -14,6 +15,11 @@ export const GetPublicKeysRequest = Type.Object({
     minItems: 1,
     maxItems: LOOKUP_TARGETS_MAX,
   }),
+  index: Type.Optional(
+    Type.Boolean({
+      description: 'Whether each result should say what the index has under its hash. Left out: no',
+    }),
+  ),
 })
 
 export const GetKeyHistoryRequest = Type.Object({ publicKeyHash: PublicKeyHash })
@@ -27,9 +33,15 @@ const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]*)$' })
 
 /** Written by `formatPublicKeys`. */
 export const GetPublicKeysReply = Type.Object({
-  results: Type.Array(Type.Object({ publicKey: PublicKey, vrfHash: PublicKeyHash, proof: Proof }), {
-    description: 'In the order of the targets',
-  }),
+  results: Type.Array(
+    Type.Object({
+      publicKey: PublicKey,
+      vrfHash: PublicKeyHash,
+      proof: Proof,
+      indexProof: Type.Optional(IndexLookup),
+    }),
+    { description: 'In the order of the targets' },
+  ),
 })
 
 /** Written by `formatKeyHistory`. */
@@ -49,12 +61,12 @@ export interface ProvenKey {
   readonly proof: string
 }
 
-/** `{results: [{publicKey, vrfHash, proof}]}`, in the order of the request. */
-export function formatPublicKeys(keys: readonly ProvenKey[]): string {
-  const results = keys.map(
-    ({ publicKey, vrfHash, proof }) =>
-      `{"publicKey":"${publicKey}","vrfHash":"${vrfHash}","proof":"${proof}"}`,
-  )
+/** `{results: [{publicKey, vrfHash, proof}]}`, in the order of the request; each with its `indexProof` where those are given. */
+export function formatPublicKeys(keys: readonly ProvenKey[], indexProofs?: readonly string[]): string {
+  const results = keys.map(({ publicKey, vrfHash, proof }, at) => {
+    const members = `"publicKey":"${publicKey}","vrfHash":"${vrfHash}","proof":"${proof}"`
+    return indexProofs === undefined ? `{${members}}` : `{${members},"indexProof":${indexProofs[at]}}`
+  })
   return `{"results":[${results.join()}]}`
 }
 

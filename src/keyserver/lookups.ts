@@ -17,6 +17,8 @@ import {
   GetPublicKeysRequest,
   type ProvenKey,
 } from './bodies.ts'
+import type { IndexReader } from './index/index-reader.ts'
+import { indexLookupRoute } from './index/index-route.ts'
 import { INDEXED_HASH_BYTES } from './lookup-index.ts'
 import { ProofTexts } from './proof-texts.ts'
 import type { LoggedKey, PublishedLog, VerifiedHead } from './published-log.ts'
@@ -33,17 +35,21 @@ export interface Prover {
 
 export type LookedUpLog = Pick<PublishedLog, 'verifiedHead' | 'newestKey' | 'history' | 'inclusionPath'>
 
-/** Proven keys under these hashes: the JSON that answers `POST /api/get-public-keys`. */
-export type LookUpKeys = (targets: Static<typeof GetPublicKeysRequest>['targets']) => string | Promise<string>
+export type LookedUpIndex = Pick<IndexReader, 'lookUp' | 'lookUpAll'>
 
-export function keyLookups(log: LookedUpLog, vrf: Prover): LookUpKeys {
-  const lookups = new Lookups(log, vrf)
-  return targets => lookups.publicKeysOf(targets)
+/** Proven keys under these hashes: the JSON that answers `POST /api/get-public-keys`. */
+export type LookUpKeys = (request: Static<typeof GetPublicKeysRequest>) => string | Promise<string>
+
+export function keyLookups(log: LookedUpLog, vrf: Prover, index: LookedUpIndex): LookUpKeys {
+  const lookups = new Lookups(log, vrf, index)
+  return request => lookups.publicKeysOf(request)
 }
 
-export function publicKeyRoutes(log: LookedUpLog, vrf: Prover): readonly HttpRoute[] {
-  const lookups = new Lookups(log, vrf)
+/** Lookups in the log, and in its index. */
+export function lookupRoutes(log: LookedUpLog, vrf: Prover, index: LookedUpIndex): readonly HttpRoute[] {
+  const lookups = new Lookups(log, vrf, index)
   return [
+    indexLookupRoute(index),
     { ...LOOKUP, path: '/api/get-public-keys', handle: request => lookups.getPublicKeys(request) },
     { ...LOOKUP, path: '/api/get-key-history', handle: request => lookups.getKeyHistory(request) },
   ]
@@ -60,29 +66,34 @@ interface FoundKey {
 class Lookups {
   readonly #log: LookedUpLog
   readonly #vrf: Prover
+  readonly #index: LookedUpIndex
   readonly #proofs: ProofTexts
   /** What was found under a hash in the tree of this head, and compared. */
   readonly #found = new BoundedCache<string, FoundKey>(LOOKUPS_KEPT_MAX)
   #foundUnder: VerifiedHead | undefined
 
-  constructor(log: LookedUpLog, vrf: Prover) {
+  constructor(log: LookedUpLog, vrf: Prover, index: LookedUpIndex) {
     this.#log = log
     this.#vrf = vrf
+    this.#index = index
     this.#proofs = new ProofTexts((key, head) => log.inclusionPath(key, head))
   }
 
   getPublicKeys(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-    return answered(this.publicKeysOf(GET_PUBLIC_KEYS.read(request.body, request.contentType).targets))
+    return answered(this.publicKeysOf(GET_PUBLIC_KEYS.read(request.body, request.contentType)))
   }
 
-  publicKeysOf(targets: Parameters<LookUpKeys>[0]): string | Promise<string> {
+  publicKeysOf({ targets, index }: Parameters<LookUpKeys>[0]): string | Promise<string> {
     // 1. Read the current checkpoint and verify its signature.
     const head = this.#log.verifiedHead()
     // 2. For each target: a. look up; b. read the entry; c. parse it.
     const found = targets.map(({ publicKeyHash }, at) => this.#find(publicKeyHash, head, at))
     // d. Recompute the VRF proof; e. compare; f. build the inclusion proof. 3. Return.
     return this.#withVrf(found, outputs =>
-      formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head, at))),
+      formatPublicKeys(
+        found.map((each, at) => this.#prove(each, outputs[at]!, head, at)),
+        index ? this.#index.lookUpAll(found.map(({ publicKeyHash }) => publicKeyHash)) : undefined,
+      ),
     )
   }
 

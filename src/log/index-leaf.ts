@@ -33,6 +33,21 @@ export function indexKeyOf(vrfHash: string): Uint8Array {
   return indexKeyOfEntry(bytes)
 }
 
+/** The value under a key: SHA-256 over the indexes of its entries, ascending, each as u64 big-endian. */
+export function indexValueOf(indexes: readonly number[]): Hash {
+  const bytes = new Uint8Array(INDEX_BYTES * indexes.length)
+  let end = 0
+  for (const index of indexes) {
+    end += INDEX_BYTES
+    let rest = index
+    for (let at = end - 1; rest > 0; at--) {
+      bytes[at] = rest % 256
+      rest = Math.floor(rest / 256)
+    }
+  }
+  return sha256(bytes)
+}
+
 export function formatIndexLeaf({ inputCheckpoint, root }: IndexLeaf): Uint8Array {
   const input = encodeBase64(encoder.encode(inputCheckpoint))
   return encoder.encode(`{"input_log_cp":"${input}","index_root":[${root.join()}]}`)
@@ -55,6 +70,7 @@ function malformed(reason: string): SignalError {
   return new SignalError('MALFORMED', `leaf of the index ${reason}`)
 }
 
+const INDEX_BYTES = 8
 const encoder = new TextEncoder()
 const LEAF = /^\{"input_log_cp":"([A-Za-z0-9+/=]*)","index_root":\[([0-9,]*)\]\}$/
 /** An entry of a log of this kind has at most as many. */

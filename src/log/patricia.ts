@@ -29,14 +29,9 @@ export interface PatriciaPair {
   readonly value: Uint8Array
 }
 
-/** A step of a proof: where two subtrees part, and the hash of the one that is not on the path. */
-export interface PatriciaStep {
-  readonly bit: number
-  readonly sibling: Hash
-}
-
 export function patriciaLeafHash(key: Uint8Array, value: Uint8Array): Hash {
-  const input = new Uint8Array(1 + 2 * VARINT_BYTES_MAX + key.length + value.length)
+  const bytes = 1 + 2 * VARINT_BYTES_MAX + key.length + value.length
+  const input = bytes <= leafInput.length ? leafInput : new Uint8Array(bytes)
   let at = writeVarint(input, 1, key.length)
   input.set(key, at)
   at = writeVarint(input, at + key.length, value.length)
@@ -83,33 +78,47 @@ export function verifyPatricia({ root, key, value, proof }: PatriciaClaim): void
   if (!equalHashes(found, root)) throw invalid('it does not lead to the root')
 }
 
-/** The root that the steps of a proof of a present key lead to. Throws `PROOF_INVALID` for a proof that is not one. */
-export function patriciaRoot(pair: PatriciaPair, steps: Uint8Array): Hash {
-  return new ProofReader(steps).climb(pair.key, pair)
-}
+/**
+ * A proof in the making. A search meets the steps from the root on and a proof ends with that of the root, so it is written
+ * from its end.
+ */
+export class PatriciaProof {
+  #bytes = new Uint8Array(PROOF_BYTES)
+  #start = PROOF_BYTES
 
-/** The steps as octets, in the order from the leaf to the root. */
-export function formatSteps(steps: readonly PatriciaStep[]): Uint8Array {
-  const bytes = new Uint8Array(steps.length * (VARINT_BYTES_MAX + HASH_BYTES))
-  let at = 0
-  for (const { bit, sibling } of steps) {
-    at = writeVarint(bytes, at, bit)
-    bytes.set(sibling, at)
-    at += HASH_BYTES
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(this.#start)
   }
-  return bytes.subarray(0, at)
-}
 
-/** The proof that a key is absent, which the search for it met that leaf instead of. */
-export function formatAbsence({ key, value }: PatriciaPair, steps: readonly PatriciaStep[]): Uint8Array {
-  const path = formatSteps(steps)
-  const bytes = new Uint8Array(2 * VARINT_BYTES_MAX + key.length + value.length + path.length)
-  let at = writeVarint(bytes, 0, key.length)
-  bytes.set(key, at)
-  at = writeVarint(bytes, at + key.length, value.length)
-  bytes.set(value, at)
-  bytes.set(path, at + value.length)
-  return bytes.subarray(0, at + value.length + path.length)
+  /** Where two subtrees part, and the hash of the one that is not on the way: the 32 octets of `hashes` from `at` on. */
+  addStep(bit: number, hashes: Uint8Array, at: number): void {
+    const start = this.#add(varintBytes(bit) + HASH_BYTES)
+    const bytes = this.#bytes
+    const siblingAt = writeVarint(bytes, start, bit)
+    for (let octet = 0; octet < HASH_BYTES; octet++) bytes[siblingAt + octet] = hashes[at + octet]!
+  }
+
+  /** The leaf where the search for an absent key ended. Nothing is added behind it. */
+  addOther({ key, value }: PatriciaPair): void {
+    const start = this.#add(varintBytes(key.length) + key.length + varintBytes(value.length) + value.length)
+    const keyAt = writeVarint(this.#bytes, start, key.length)
+    this.#bytes.set(key, keyAt)
+    const valueAt = writeVarint(this.#bytes, keyAt + key.length, value.length)
+    this.#bytes.set(value, valueAt)
+  }
+
+  /** Makes room for that many octets and returns where it begins. */
+  #add(octets: number): number {
+    if (octets > this.#start) {
+      const more = Math.max(octets, this.#bytes.length)
+      const bytes = new Uint8Array(more + this.#bytes.length)
+      bytes.set(this.#bytes, more)
+      this.#bytes = bytes
+      this.#start += more
+    }
+    this.#start -= octets
+    return this.#start
+  }
 }
 
 function readOther(reader: ProofReader, key: Uint8Array): PatriciaPair {
@@ -133,7 +142,7 @@ class ProofReader {
   /** The root above the leaf of `end`, by the turns of `key`, from which it may differ only where no step looks. */
   climb(key: Uint8Array, end: PatriciaPair): Hash {
     let hash = patriciaLeafHash(end.key, end.value)
-    let bitAbove = Number.POSITIVE_INFINITY
+    let bitAbove = BIT_BOUND
     while (this.#at < this.#bytes.length) {
       const bit = this.#readVarint()
       if (bit >= bitAbove) throw invalid('its steps are out of order')
@@ -154,7 +163,7 @@ class ProofReader {
     return bytes
   }
 
-  /** Up to 2^53 and no longer than Go's reader takes it: more is no proof that fits in memory. */
+  /** Fewer octets than Go's reader takes: a larger number is the length of nothing that fits in memory. */
   #readVarint(): number {
     let value = 0
     for (let shift = 0; shift < VARINT_BYTES_MAX; shift++) {
@@ -165,6 +174,12 @@ class ProofReader {
     }
     throw invalid('a number in it is too long')
   }
+}
+
+function varintBytes(value: number): number {
+  let bytes = 1
+  for (let bound = 128; value >= bound; bound *= 128) bytes++
+  return bytes
 }
 
 function writeVarint(bytes: Uint8Array, start: number, value: number): number {
@@ -182,7 +197,13 @@ function invalid(reason: string): SignalError {
   return new SignalError('PROOF_INVALID', `proof in the index: ${reason}`)
 }
 
+/** No position of a proof is as large: Go's verifier refuses it. */
+const BIT_BOUND = 2 ** 30
+/** As many as the proof in a tree of ten million keys needs. */
+const PROOF_BYTES = 1024
 /** Numbers below 2^49. */
 const VARINT_BYTES_MAX = 7
+// leafInput[0] stays 0.
+const leafInput = new Uint8Array(128)
 const nodeInput = new Uint8Array(1 + VARINT_BYTES_MAX + 2 * HASH_BYTES)
 nodeInput[0] = 1

@@ -151,7 +151,7 @@ export function observeIndex(metrics: Metrics, figures: () => IndexFigures | und
     [
       'leafAgeSeconds',
       'callsign_index_leaf_age_seconds',
-      'Time since the shown leaf; +Inf before the first one',
+      'Time since the shown leaf; before the first one since the start',
     ],
   ] as const
   for (const [figure, name, help] of gauges) metrics.gauge(name, help, () => figures()?.[figure] ?? 0)

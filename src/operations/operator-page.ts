@@ -10,6 +10,7 @@ import { BUILT, fileRoutes, type PageFiles, shellRoute } from './page-files.ts'
 export interface ShownLog {
   readonly vkey: string
   readonly vrfPublicKey: string
+  readonly indexVkey?: string
 }
 
 const FILES: PageFiles = {

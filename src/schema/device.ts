@@ -2,6 +2,7 @@
 
 import Type from 'typebox'
 import { DEVICE_LISTS_PER_PAGE, LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { IndexLookup } from './index-lookup.ts'
 import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
@@ -220,6 +221,19 @@ export const PublicKeysQuery = Type.Object({
   ),
 })
 
+const Absent = Type.Object(
+  {
+    deviceId: Uint64Text,
+    vrfHash: Type.String({ description: 'VRF hash of the user and this device, 0: base64 of 64 octets' }),
+    vrfProof: Type.String({ description: 'Proof of the VRF that this is the hash: base64 of 80 octets' }),
+    indexProof: IndexLookup,
+  },
+  {
+    description:
+      'Of a user without a device list, where the log has an index: proof that nothing is logged where the hash of a list would be',
+  },
+)
+
 export const PublicKeysReply = Type.Object({
   users: Type.Array(
     Type.Object({
@@ -241,6 +255,7 @@ export const PublicKeysReply = Type.Object({
         { description: "One's own, or those that the device list names: all where there is no list" },
       ),
       ...DEVICE_LIST_MEMBERS,
+      absent: Type.Optional(Absent),
     }),
   ),
   unavailable: Type.Array(Uint64Text, { description: 'Users that are unknown, or not to be seen by you' }),

@@ -16,15 +16,17 @@ import { chooseLanguage } from '../delivery/texts.ts'
 import { vapidPublicKey } from '../delivery/vapid-key.ts'
 import { clientRequirement } from '../domain/client-version.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import { INDEX_STATE, MAP } from '../keyserver/index/index-tables.ts'
 import { LogFiles } from '../keyserver/log-files.ts'
-import { publicKeyRoutes } from '../keyserver/lookups.ts'
-import { formatVerifierKey } from '../log/note.ts'
+import { lookupRoutes } from '../keyserver/lookups.ts'
+import { formatVerifierKey, type VerifierKey } from '../log/note.ts'
 import { clientUrlsOf } from '../media/media-settings.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
+import type { ConsoleState } from '../operations/console/events.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
-import { operatorPageRoutes } from '../operations/operator-page.ts'
+import { operatorPageRoutes, type ShownLog } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { HttpServer } from '../transport/http.ts'
@@ -45,7 +47,7 @@ import type { Signalling } from './signalling.ts'
 import type { StartedApplication } from './writer/application.ts'
 
 /** The log as a process serves it. */
-export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>
+export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'index' | 'vrf'>
 
 /** The part of the API that a process answers by itself. */
 export interface ServedApplication extends Reads {
@@ -67,14 +69,14 @@ export interface ConsoleDeps {
 /** Every route of the public port but the log's files. */
 export function publicRoutes(
   { config, world }: Pick<Process, 'config' | 'world'>,
-  { keys, maker, published, vrf }: ServedLog,
+  { keys, maker, published, index, vrf }: ServedLog,
   { authentication, features, loginMethods, routes }: ServedApplication,
   publicUrl: () => string,
 ): readonly HttpRoute[] {
   const { vkey, vrfPublicKey } = maker
   const { lookupsNeedToken } = config.application
   const vapidKey = vapidKeyOf(config.application, config.isDevelopment, keys.secret)
-  const lookups = publicKeyRoutes(published, vrf)
+  const lookups = lookupRoutes(published, vrf, index)
   return [
     ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
     metaRoute({
@@ -108,6 +110,10 @@ export function publicRoutes(
   ]
 }
 
+function shownLog({ keys: { indexSigner }, maker: { vkey, vrfPublicKey } }: ServedLog): ShownLog {
+  return { vkey, vrfPublicKey, ...(indexSigner && { indexVkey: formatVerifierKey(indexSigner) }) }
+}
+
 /** The routes of the server API's port; `operations` are answered by the writer, which may be another process. */
 export function serverApiRoutes(
   operations: readonly HttpRoute[],
@@ -128,15 +134,15 @@ export function serverApiRoutes(
  */
 export function serverApiServer(
   { config, metrics, onRefused, onFault }: Process,
-  { keys, maker, published }: ServedLog,
+  log: ServedLog,
   routes: readonly HttpRoute[],
   { sharesPort = false, mayReadFiles }: Pick<PublicServerDeps, 'sharesPort' | 'mayReadFiles'> = {},
 ): HttpServer {
   return new HttpServer({
-    routes: [...routes, ...operatorPageRoutes(maker)],
+    routes: [...routes, ...operatorPageRoutes(shownLog(log))],
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
-    findFile: logFiles(keys, published),
+    findFile: logFiles(log),
     trustedProxies: config.http.trustedProxies,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
     onRefused,
@@ -157,7 +163,7 @@ export interface PublicServerDeps {
 
 export function publicServer(
   context: Process,
-  { keys, published }: ServedLog,
+  log: ServedLog,
   { admission, signalling }: ServedApplication,
   { routes, publicUrl, connections, newcomers, sharesPort = false, mayReadFiles, onServed }: PublicServerDeps,
 ): HttpServer {
@@ -168,7 +174,7 @@ export function publicServer(
     routes,
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
-    findFile: logFiles(keys, published),
+    findFile: logFiles(log),
     admission,
     webSocket: { accept: signalling.accept, connections, publicUrl },
     newcomers,
@@ -186,8 +192,17 @@ export function publicServer(
   })
 }
 
-function logFiles(keys: ServedLog['keys'], published: ServedLog['published']): LogFiles['find'] {
-  return new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find
+/** The files of the log, and below `/index` those of its index. */
+function logFiles({ keys, published, index }: ServedLog): LogFiles['find'] {
+  const { find } = new LogFiles(published, tagOf(keys.signer))
+  if (keys.indexSigner === undefined) return find
+  const ofIndex = new LogFiles(index, tagOf(keys.indexSigner))
+  return path =>
+    path.startsWith(INDEX_PREFIX) ? ofIndex.find(path.slice(INDEX_PREFIX.length - 1)) : find(path)
+}
+
+function tagOf({ keyId }: VerifierKey): string {
+  return keyId.toString(16).padStart(8, '0')
 }
 
 /** Routes of the development console; none without one. */
@@ -215,7 +230,13 @@ function consoleSources(
     version: VERSION,
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...OPERATIONS, ...plainOperations(config.application.lookupsNeedToken)]),
-    log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
+    log: () => ({
+      origin: keys.signer.name,
+      vkey,
+      vrfPublicKey,
+      treeSize: published.size ?? 0,
+      ...(keys.indexSigner && { index: shownIndex(database, formatVerifierKey(keys.indexSigner)) }),
+    }),
     displayNameOf: userId => database.view(view => stores.accounts.displayNameOf(view, userId as UserId)),
     waitingFor: (userId, deviceId) =>
       database.view(view => stores.inbox.head(view, userId as UserId, deviceId as DeviceId).count),
@@ -226,6 +247,17 @@ function consoleSources(
       args: ['--json', '--control', '--media', 'if-there', '--url', localUrl()],
     }),
   }
+}
+
+function shownIndex(
+  database: OpenedLog['database'],
+  vkey: string,
+): NonNullable<ConsoleState['log']['index']> {
+  const state = database.view(view => view.get(INDEX_STATE, MAP))
+  // Of another key: it is about to be begun anew.
+  if (state?.vkey !== vkey) return { vkey, entries: 0, leaves: 0, isHeld: false }
+  const { entries, leaves, isHeld } = state
+  return { vkey, entries, leaves, isHeld }
 }
 
 function resetOf({ dataFolder, log }: Config, onReset: () => void): Reset {
@@ -265,5 +297,6 @@ export function operatorServer(
   return new HttpServer({ routes: operatorRoutes(context, metrics), onRefused, onFault })
 }
 
+const INDEX_PREFIX = '/index/'
 const SWEEP_MS = 60_000
 const SIMULATOR = join(import.meta.dirname, '..', '..', 'scripts', 'simulate.js')

@@ -6,6 +6,7 @@
 import { getSystemErrorName } from 'node:util'
 import { checkRows } from '../check/rows/row-check.ts'
 import { messageOf, SignalError } from '../errors.ts'
+import { IndexReader } from '../keyserver/index/index-reader.ts'
 import { type LogMaker, LogStore, MAKER } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
 import { RollBackGuard, type RollBackGuardOptions } from '../keyserver/roll-back-guard.ts'
@@ -18,7 +19,7 @@ import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
 import { compactStore } from '../store/engine/compaction.ts'
 import { LmdbStore, type StoreOptions } from '../store/engine/lmdb-store.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
-import type { SharedStore } from '../store/engine/store.ts'
+import type { ReadStore, SharedStore } from '../store/engine/store.ts'
 import { refusalOfForm, STORE_FORM } from '../store/engine/store-form.ts'
 import { developmentKeys, developmentKeysFault } from './development/development-keys.ts'
 import type { Process, WritingProcess } from './process/process.ts'
@@ -30,6 +31,7 @@ export interface OpenedLog {
   readonly database: SharedStore
   readonly store: LogStore
   readonly published: PublishedLog
+  readonly index: IndexReader
   readonly guard: RollBackGuard
   /** Its threads may still be starting. */
   readonly vrf: VrfPool
@@ -150,7 +152,7 @@ function assertForm(database: LmdbStore, dataFolder: string): void {
 }
 
 async function openLogIn<Database extends SharedStore>(
-  { config: { log } }: WritingProcess,
+  { config: { log }, onFault }: WritingProcess,
   database: Database,
   keys: Keys,
   guard: RollBackGuard,
@@ -174,7 +176,27 @@ async function openLogIn<Database extends SharedStore>(
     cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
-  return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
+  const published = new PublishedLog(store, keys.signer)
+  return {
+    keys,
+    maker,
+    database,
+    store,
+    vrf,
+    guard,
+    published,
+    index: indexReaderOf(database, keys, onFault),
+  }
+}
+
+/** The index in the store, of either key while it changes. */
+export function indexReaderOf(
+  database: ReadStore,
+  { indexSigner, secondIndexSigner }: Keys,
+  onFault: (error: unknown) => void,
+): IndexReader {
+  const signers = [indexSigner, secondIndexSigner].filter(signer => signer !== undefined)
+  return new IndexReader(database, signers, error => onFault(error))
 }
 
 /** Throws where a page is damaged, over which LMDB could end the process. */

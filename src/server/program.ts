@@ -31,13 +31,14 @@ async function main(): Promise<void> {
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
   for (const note of notesOf(config)) logger.info(note)
-  const run = (settings: Config, knownCheckpoint?: string) =>
-    start(settings, { logger, say, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
+  const onReset = () => void startAnew()
+  const run = (settings: Config, knownCheckpoint?: string, knownIndexCheckpoint?: string) =>
+    start(settings, { logger, say, knownCheckpoint, knownIndexCheckpoint, onReset }).catch(error => {
       // The last line is the reason.
       logger.flush()
       throw error
     })
-  let server = await run(config, flags['known-checkpoint'])
+  let server = await run(config, flags['known-checkpoint'], flags['known-index-checkpoint'])
   async function startAnew(): Promise<void> {
     await server.stop('reset')
     server = await run(listeningAsBefore(config, server.ready)).catch(sayAndExit)

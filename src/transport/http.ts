@@ -11,7 +11,7 @@ import { readBodyHeaders } from './body-headers.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeShared } from './exchange.ts'
 import type { HttpServerDeps, TlsFiles } from './http-deps.ts'
-import { type FileSite, serveFile } from './log-files.ts'
+import { type FileSite, namesFile, serveFile } from './log-files.ts'
 import { RemoteAddresses } from './remote-address.ts'
 import { Router } from './router.ts'
 import { serveWebSockets, webSocketRoute } from './websocket.ts'
@@ -129,7 +129,7 @@ export class HttpServer {
       return this.#exchange(res, req).refuseFraming(bodyHeaders.fault, req)
     }
     const files = this.#files
-    if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
+    if (files === undefined || !namesFile(path)) {
       return new Exchange(res, req, method, path, this.#shared).start(req, bodyHeaders)
     }
     try {

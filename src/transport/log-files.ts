@@ -4,6 +4,7 @@
  */
 
 import type uWS from 'uWebSockets.js'
+import { SignalError } from '../errors.ts'
 import { HSTS } from './answer-head.ts'
 import { FILE_PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
 import type { PublicFile } from './route.ts'
@@ -15,6 +16,15 @@ export interface FileSite {
   readonly mayRead: (() => Promise<void> | undefined) | undefined
   /** Whether the server itself ends TLS; browsers are then told to stay with it. */
   readonly isTls: boolean
+}
+
+/** Whether a path is one of the log's files, or of those of its index, there or not. */
+export function namesFile(path: string): boolean {
+  return path.startsWith('/tile/') || path === '/checkpoint' || isOfIndex(path)
+}
+
+function isOfIndex(path: string): boolean {
+  return path.startsWith('/index/tile/') || path === '/index/checkpoint'
 }
 
 /** Answers a request for a file: `find` says which one, if any. */
@@ -73,7 +83,13 @@ function answer(
   { find, isTls }: FileSite,
   known?: Client,
 ): void {
-  const file = find(path)
+  let file: PublicFile | undefined
+  try {
+    file = find(path)
+  } catch (error) {
+    if (!(error instanceof SignalError && error.code === 'INDEX_UNAVAILABLE')) throw error
+    return sendBusy(res, { method, isTls })
+  }
   if (file === undefined) return sendNone(res, { method, isTls })
   if (file.gzip === undefined || !acceptsGzip(acceptEncoding)) {
     return sendFile(res, file, { method, isTls, ifNoneMatch })
@@ -132,7 +148,7 @@ function sendNone(res: uWS.HttpResponse, options: Pick<SendOptions, 'method' | '
 }
 
 function sendBusy(res: uWS.HttpResponse, options: Pick<SendOptions, 'method' | 'isTls'>): void {
-  sendText(res, '503 Service Unavailable', 'the log cannot be read at the moment\n', options)
+  sendText(res, '503 Service Unavailable', 'cannot be read at the moment\n', options)
 }
 
 function sendText(

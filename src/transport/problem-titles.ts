@@ -283,6 +283,10 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
     vi: 'Máy chủ hiện chưa làm được việc này. Hãy thử lại sau giây lát.',
     de: 'Der Server kann das gerade nicht. Versuche es gleich noch einmal.',
   },
+  INDEX_UNAVAILABLE: {
+    vi: 'Hiện không có chỉ mục của nhật ký để trả lời',
+    de: 'Es gibt gerade kein Verzeichnis des Logs, das antworten könnte',
+  },
   TOO_MANY_KEYS: { vi: 'Quá nhiều khóa của một thiết bị', de: 'Zu viele Schlüssel eines Geräts' },
   OVERLOADED: {
     vi: 'Máy chủ đang quá tải. Hãy thử lại sau giây lát.',

@@ -193,6 +193,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   IDENTITY_MISMATCH: problem(409, 'The log entry is not of this identity'),
   CHECKPOINT_INVALID: problem(503, 'The log can not prove its state'),
   LOG_UNAVAILABLE: problem(503, 'The server can’t do this right now. Try again in a moment.'),
+  INDEX_UNAVAILABLE: problem(503, 'There is no index of the log to answer from'),
   TOO_MANY_KEYS: problem(429, 'Too many keys of one device'),
   OVERLOADED: problem(503, 'The server is too busy. Try again in a moment.'),
   DEADLINE_EXCEEDED: problem(503, 'That took too long. Try again.'),

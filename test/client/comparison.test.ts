@@ -1,7 +1,14 @@
 /** Links and codes by which two people make sure that they mean each other. */
 
 import t from 'tap'
-import { comparisonCode, readShareFragment, shareFragment } from '../../src/client/client.ts'
+import {
+  comparisonCode,
+  parseLogKeys,
+  readShareFragment,
+  shareFragment,
+  type VerifiedCheckpoint,
+  verifyCheckpoint,
+} from '../../src/client/client.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { LyingLog } from '../support/lying-log.ts'
 
@@ -35,6 +42,20 @@ t.test('a link’s fragment says who it is of, and shows the log to the other pe
   t.match(fragment, /^#u=9007199254740991&l=[-\w]{43}&n=[-\w]{144}$/)
   t.same(readShareFragment(fragment, origin), { ...ann, note: checkpoint.note })
   t.same(readShareFragment(shareFragment(bob).slice(1), origin), bob)
+})
+
+t.test('a fragment carries the checkpoint of the index, too', async t => {
+  const { index } = log
+  const note = index.append(log).note()
+  const { checkpoint: indexed } = verifyCheckpoint(
+    parseLogKeys({ ...log.published, indexVkey: index.vkey }).index!,
+    note,
+  ) as VerifiedCheckpoint
+  const fragment = shareFragment(ann, checkpoint, indexed)
+  t.match(fragment, /&n=[-\w]{144}&i=[-\w]{144}$/)
+  t.same(readShareFragment(fragment, origin), { ...ann, note: checkpoint.note, indexNote: note })
+  t.same(readShareFragment(fragment.replace(/&n=[-\w]+/, ''), origin), { ...ann, indexNote: note })
+  t.throws(() => readShareFragment(fragment.slice(0, -4), origin), { code: 'MALFORMED' })
 })
 
 t.test('other fragments say nothing, and damaged ones are refused', async t => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { cacheLines } from '../support/cache-stories.ts'
+import { indexLines } from '../support/index-stories.ts'
 import { lyingLines } from '../support/lying-stories.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { corpusLines, FROZEN } from '../support/verdict-corpus.ts'
@@ -34,6 +35,10 @@ t.test('the frozen stories are what their seed makes, with this client’s outco
 
 t.test('the frozen lies are found out as this client finds them', t =>
   assertFrozen(t, 'client-lies.jsonl', lyingLines()),
+)
+
+t.test('the frozen lies about the index are found out as this client finds them', t =>
+  assertFrozen(t, 'client-index.jsonl', indexLines()),
 )
 
 t.test('the table of caches and servers that lie ends as with this client', t =>

@@ -20,6 +20,8 @@ import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { backUp, restore as restoreCopy } from '../../src/check/backup.ts'
+import { checkStore } from '../../src/check/store-check.ts'
+import { INDEX_TABLES } from '../../src/keyserver/index/index-tables.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseEntry } from '../../src/log/entry.ts'
@@ -28,8 +30,10 @@ import { formatTilePath, parseBundle, TILE_WIDTH, tileWidth } from '../../src/lo
 import { indexKey } from '../../src/store/engine/keys.ts'
 import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
+import { putIndex } from '../support/index-in-folder.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { openRefused, openServer } from '../support/open-server.ts'
+import { until } from '../support/nodes.ts'
+import { type OpenInProcess, openRefused, openServer } from '../support/open-server.ts'
 import { spawnBound, startedProgram } from '../support/programs.ts'
 import { freshPublicKey, type OpenServer, startRefused, startServer } from '../support/server.ts'
 import { bySize, long } from '../support/size.ts'
@@ -317,6 +321,112 @@ t.test('a log that went on differently is refused by the checkpoint signed first
   const { code, stderr } = await openRefused({ dataFolder: restored, knownCheckpoint: newest })
   t.equal(code, 1)
   t.match(stderr, /is not the one of --known-checkpoint .*: their first 20 entries differ/)
+})
+
+/** A data directory with an index of two leaves and its backup; the index has gone on to five since. */
+async function indexWithOlderBackup(t: Test) {
+  const files = logWithOlderBackup(t)
+  const { folder, dataFolder } = files
+  const copy = join(folder, 'backup-with-index')
+  await putIndex(dataFolder, 2)
+  const { index } = await backUp(dataFolder, copy)
+  const [olderIndex, newestIndex] = [join(folder, 'older-index'), join(folder, 'newest-index')]
+  writeFileSync(olderIndex, index!.checkpoint)
+  await putIndex(dataFolder, 5)
+  const later = await backUp(dataFolder, join(folder, 'later'))
+  writeFileSync(newestIndex, later.index!.checkpoint)
+  return { ...files, copy, index: index!, olderIndex, newestIndex, restored: join(folder, 'restored') }
+}
+
+async function indexRowsOf(dataFolder: string): Promise<string[]> {
+  const tables = RawTables.open(dataFolder)
+  const rows = Object.values(INDEX_TABLES).flatMap(table =>
+    tables
+      .keys(table)
+      .map(key => `${table} ${Buffer.from(key).toString('hex')} ${tables.get(table, key)!.toString('hex')}`),
+  )
+  await tables.close()
+  return rows
+}
+
+t.test('an index goes along with its log, and is asked about on its own', async t => {
+  const { dataFolder, copy, index, newest, olderIndex, restored } = await indexWithOlderBackup(t)
+  t.match(index, { leaves: 2, vkey: /^localhost\/callsign-dev\/index\+/ })
+  await restoreWithKeys(copy, restored, dataFolder)
+  const rows = await indexRowsOf(restored)
+  t.ok(rows.length > 5)
+  const flags = { knownCheckpoint: newest, knownIndexCheckpoint: olderIndex }
+  const server = await openServer({ dataFolder: restored, ...flags, environment: QUIET })
+  await until(async () => (await fetch(`${server.http}/index/checkpoint`)).status === 200)
+  t.equal(await (await fetch(`${server.http}/index/checkpoint`)).text(), index.checkpoint)
+  await until(async () => !existsSync(join(restored, 'restored-index.json')))
+  await server.end()
+  t.same(await indexRowsOf(restored), rows)
+  const again = await openServer({ dataFolder: restored, environment: QUIET })
+  t.equal((await fetch(`${again.http}/index/checkpoint`)).status, 200, 'asked once')
+  await again.end()
+  t.notMatch(again.stderr(), /index-held/)
+})
+
+t.test('an older copy of an index is held, and its log goes on', async t => {
+  const { folder, dataFolder, copy, newest, older, olderIndex, newestIndex, restored } =
+    await indexWithOlderBackup(t)
+  await restoreWithKeys(copy, restored, dataFolder)
+  const headFile = join(folder, 'other-head')
+  cpSync(newestIndex, `${headFile}.index`)
+  cpSync(newest, headFile)
+  const known = { knownCheckpoint: newest }
+  const cases: [Partial<OpenInProcess>, RegExp][] = [
+    [
+      known,
+      /was restored at 2\d.*: start once with --known-index-checkpoint FILE, the newest checkpoint of the/,
+    ],
+    [
+      { ...known, knownIndexCheckpoint: newestIndex },
+      /has 2 leaves, but --known-index-checkpoint .* is its signed checkpoint of 5: put a newer copy/,
+    ],
+    [
+      { ...known, knownIndexCheckpoint: older },
+      /--known-index-checkpoint .* is not a file with a checkpoint of/,
+    ],
+    [
+      { environment: { CALLSIGN_LOG_HEAD_FILE: headFile }, knownIndexCheckpoint: olderIndex },
+      /has 2 leaves, but CALLSIGN_LOG_HEAD_FILE .*other-head\.index is its signed checkpoint of 5/,
+    ],
+  ]
+  for (const [options, sentence] of cases) {
+    const server = await openServer({ dataFolder: restored, ...options })
+    await until(async () => server.stderr().includes('index-held'))
+    const held = server
+      .stderr()
+      .split('\n')
+      .find(line => line.includes('index-held'))!
+    t.match(JSON.parse(held).reason, sentence)
+    await until(async () => (await fetch(`${server.http}/index/checkpoint`)).status === 503)
+    t.equal(sizeOf(await checkpointOf(server), vkey), 20, 'the log is served')
+    await server.end()
+    t.ok(existsSync(join(restored, 'restored-index.json')), 'it asks again')
+    t.notOk(existsSync(join(restored, 'restored.json')), 'the log was answered')
+  }
+  const { log } = await checkStore({ dataFolder: restored })
+  t.same(
+    log.outcomes.filter(({ ok }) => ok === false),
+    [],
+    'a held index is not damaged',
+  )
+})
+
+t.test('a copy with a damaged index does not count', async t => {
+  const { folder, dataFolder } = logWithOlderBackup(t)
+  await putIndex(dataFolder)
+  const tables = RawTables.open(dataFolder)
+  await tables.change(INDEX_TABLES.rows, indexKey(1), 40, 1)
+  await tables.close()
+  await t.rejects(backUp(dataFolder, join(folder, 'copy')), {
+    code: 'CHECKPOINT_INVALID',
+    message:
+      /^the copy does not hold: index-map: row is not as the entries make it \(table index-rows, key 1\); run fsck/,
+  })
 })
 
 t.test('a restored development log without its keys says which file is missing', async t => {

@@ -11,6 +11,7 @@ import { App, newPublicKey } from '../support/app.ts'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { freePort } from '../support/free-port.ts'
+import { until } from '../support/nodes.ts'
 import { openServer } from '../support/open-server.ts'
 import type { OpenOptions, OpenServer } from '../support/server.ts'
 import { long } from '../support/size.ts'
@@ -179,9 +180,10 @@ t.test('devices come and go, and actors have figures', long({ skip }), async t =
 })
 
 t.test('the log is drawn as it grows, and verified in the browser', { skip }, async t => {
-  const server = await startDev(t)
+  const server = await startDev(t, { environment: { CALLSIGN_INDEX_SECONDS: '1' } })
   const page = await openConsole(t, server.http)
   t.same(await verify(page), ['✓ keys', '✓ signature', '– consistency', '– inclusion'], 'an empty log')
+  t.match(await page.locator('#log').innerText(), /Index: (begins with the first entry|1 leaf, )/)
 
   const ann = await DevPerson.signIn(server.http, 'Ann')
   await registerKeys(server, 4)
@@ -189,10 +191,15 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.match(await page.locator('.tiles').innerText(), '5 of 256 · tile/0/000.p/5')
   t.match(await page.locator('.checkpoints li').first().innerText(), /5\s+\+\d lea/)
 
-  const steps = ['✓ keys', '✓ signature', '✓ consistency', '✓ inclusion', '✓ owner']
+  await until(async () => (await fetch(`${server.http}/index/checkpoint`)).ok)
+  const steps = ['✓ keys', '✓ signature', '✓ consistency', '✓ inclusion', '✓ owner', '✓ completeness']
   t.same(await verify(page, { leaf: '0', device: ann.device }), steps)
   t.match(await page.locator('.steps').innerText(), `the VRF proof holds for ${ann.device}`)
   t.match(await page.locator('#log').innerText(), /This page remembers tree size 5/)
+  t.match(
+    await page.locator('#log').innerText(),
+    /Index: (is being built, |\d+ lea\w+, the newest over )\d of 5 entries/,
+  )
   const others = [...steps.slice(0, 4), '✗ vrf']
   t.same(await verify(page, { leaf: '1' }), others, 'the key of another is not hers')
   await registerKeys(server, 260, 10)

@@ -81,6 +81,7 @@ t.test('a call is seen as it goes, with who was told what, and without its keys'
   t.ok([1, 2].includes(online.devices[0]!.waiting))
   t.equal(online.log.vkey, server.vkey)
   t.equal(online.log.treeSize, 2)
+  t.match(online.log.index, { vkey: /^localhost\/callsign-dev\/index\+/, isHeld: false })
 
   const key = newCallKey()
   const callId = await startCall(ann, bob, key)

@@ -369,7 +369,7 @@ t.test('production has no pages for developers', async t => {
 })
 
 t.test('lookups need a token where the operator says so, the public log never', async t => {
-  const server = await startBare(t, { ...REVIEWER, CALLSIGN_KT_REQUIRE_AUTH: '1' })
+  const server = await startBare(t, { ...REVIEWER, CALLSIGN_KT_REQUIRE_AUTH: '1', KT_INDEX_PRIVATE_KEY: '' })
   const { app } = await signInAsReviewer(server)
   const publicKey = newPublicKey('P-256 SPKI')
   const { publicKeyHash } = await app.get(201, 'POST /app/api/register_device', { publicKey })
@@ -377,6 +377,10 @@ t.test('lookups need a token where the operator says so, the public log never', 
   const stranger = new App(server.http)
   t.equal(await stranger.outcome('POST /api/get-public-keys', targets), '401 TOKEN_MISSING')
   t.equal(await stranger.outcome('POST /api/get-key-history', { publicKeyHash }), '401 TOKEN_MISSING')
+  const lookup = `GET /index/lookup/${'0'.repeat(64)}`
+  t.equal(await stranger.outcome(lookup), '401 TOKEN_MISSING')
+  t.equal(await app.outcome(lookup), '503 INDEX_UNAVAILABLE', 'there is no key of an index')
+  t.equal((await fetch(`${server.http}/index/checkpoint`)).status, 404)
   t.equal(await stranger.outcome('GET /checkpoint'), '200')
   t.equal(await stranger.outcome('GET /tile/entries/000.p/1'), '200')
   t.match(await app.get(200, 'POST /api/get-public-keys', targets), { results: [{ publicKey }] })

@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import t from 'tap'
 import { type DiagnosisOptions, diagnose } from '../../scripts/doctor/diagnosis.ts'
 import type { Check, Finding } from '../../scripts/doctor/finding.ts'
 import { checkLog } from '../../scripts/doctor/log.ts'
+import { checkServedIndex, judgeIndex } from '../../scripts/doctor/log-index.ts'
 import { checkWebPush } from '../../scripts/doctor/push.ts'
 import { checkRunning } from '../../scripts/doctor/running.ts'
 import { checkTls } from '../../scripts/doctor/tls.ts'
@@ -19,13 +20,21 @@ import { checkWitnesses } from '../../scripts/doctor/witnesses.ts'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { generateVapidKey, vapidPublicKey } from '../../src/delivery/vapid-key.ts'
 import { generateUserTokenKey, userTokenKey } from '../../src/domain/accounts/user-token.ts'
-import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { INDEX_HEAD, SHOWN } from '../../src/keyserver/index/index-tables.ts'
+import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
+import { LogReader } from '../../src/keyserver/log-store.ts'
+import { markerPath, writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
+import { generateIndexKey } from '../../src/log/keys.ts'
 import { formatVerifierKey, parseSignerKey } from '../../src/log/note.ts'
 import { readConfig } from '../../src/server/settings/config.ts'
+import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
+import { FilledIndex, setState } from '../support/filled-index.ts'
 import { freePort } from '../support/free-port.ts'
 import { skipWithoutJanus, startJanus } from '../support/janus.ts'
+import { until } from '../support/nodes.ts'
 import { openServer } from '../support/open-server.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
 import { runProgram, startedProgram } from '../support/programs.ts'
@@ -125,6 +134,8 @@ async function settings(dataFolder: string): Promise<Record<string, string>> {
     CALLSIGN_ADMIN_PORT: `${admin}`,
     CALLSIGN_SERVER_API_PORT: `${serverApi}`,
     CALLSIGN_PUBLIC_URL: `http://127.0.0.1:${http}`,
+    // Its first leaf is late, but where a test waits for it.
+    CALLSIGN_INDEX_SECONDS: '3600',
   }
 }
 
@@ -150,14 +161,14 @@ t.test(
     const coturn = await startCoturn(t, join(folder, 'coturn'), ['relay-secret'], DENIED)
     const janus = await startJanus(t, join(folder, 'janus'))
     const plain = await settings(join(folder, 'data'))
-    const vkey = vkeyOf(plain)
+    const [vkey, indexVkey] = [vkeyOf(plain), indexVkeyOf(plain)]
     const witness = await startWitness(t, {
       folder: join(folder, 'witness'),
       name: 'w.example',
-      logs: [vkey],
+      logs: [vkey, indexVkey],
     })
     const policy = join(folder, 'policy')
-    writeFileSync(policy, `log ${vkey}\n${witness.policyLine}quorum w.example\n`)
+    writeFileSync(policy, `log ${vkey}\nlog ${indexVkey}\n${witness.policyLine}quorum w.example\n`)
     const tlsKey = join(folder, 'server.key')
     writeFileSync(tlsKey, readFileSync(join(TLS, 'server.key')), { mode: 0o600 })
     const vapidKey = generateVapidKey(randomBytes)
@@ -168,6 +179,7 @@ t.test(
       ...turnSettings(coturn, 'relay-secret'),
       ...janus.environment,
       CALLSIGN_WITNESS_POLICY: policy,
+      CALLSIGN_INDEX_SECONDS: '1',
       CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
       CALLSIGN_VAPID_KEY: vapidKey,
       CALLSIGN_TOKEN_KEY: tokenKey,
@@ -181,6 +193,8 @@ t.test(
     const client = new RegisterClient(server.grpc)
     await client.register(1n, 1n, freshPublicKey())
     client.close()
+    const figures = async () => (await fetch(`${server.admin}/metrics`)).text()
+    await until(async () => /^callsign_index_entries(\{.*\})? 1$/m.test(await figures()))
 
     const flags = ['--mail-to', 'ann@example.org', '--sms-to', '+84912345678', '--push-token', PUSH_TOKEN]
     const { code, lines, line, text } = await consult(environment, ...flags)
@@ -191,7 +205,10 @@ t.test(
     t.equal(code, 0, text)
     t.match(line('store').detail, /kt\.example\.org\/log with 1 entries/)
     t.match(line('head file').detail, /at 1 entries/)
+    t.match(line('index').detail, /has \d leaves, over 1 of 1 entries/)
+    t.match(line('index served').detail, /\/index\/checkpoint is signed, of \d leaves/)
     t.match(line('witnesses').detail, /^1 of 1 answer$/)
+    t.match(line('index witnesses').detail, /^1 of 1 answer$/)
     t.match(line('tls').detail, /until 2126-10-27, pin [A-Za-z0-9+/]{43}=/)
     for (const check of ['turn udp', 'turn tcp', 'turn tls'])
       t.match(line(check).detail, /relays by 127\.0\.0\.1:\d+/)
@@ -225,6 +242,7 @@ t.test('before the first start nothing fails that is only not set, and nothing i
     text,
   )
   t.match(line('store').detail, /will be made at the first start/)
+  t.match(line('index'), { ok: true, detail: /: will be built when the server starts$/ })
   t.match(line('ports'), { ok: true })
   const unset = lines.filter(({ ok }) => ok === null)
   t.same(
@@ -366,6 +384,10 @@ function vkeyOf({ KT_PRIVATE_KEY = '' }: Readonly<Record<string, string>>): stri
   return formatVerifierKey(parseSignerKey(KT_PRIVATE_KEY))
 }
 
+function indexVkeyOf({ KT_INDEX_PRIVATE_KEY = '' }: Readonly<Record<string, string>>): string {
+  return vkeyOf({ KT_PRIVATE_KEY: KT_INDEX_PRIVATE_KEY })
+}
+
 /** A server that has run in the folder, and its settings. */
 async function afterRun(folder: string): Promise<Record<string, string>> {
   mkdirSync(join(folder, 'head'))
@@ -405,6 +427,15 @@ t.test('the doctor distinguishes keys, store and head file of different logs', a
     KT_PUBLIC_KEY: 'kt.example.org/log+00000000+AAAA',
   })
   t.match(published.line('keys'), { ok: false, detail: /KT_PUBLIC_KEY is not the public half/ })
+  const ofIndex = { KT_INDEX_PUBLIC_KEY: 'kt.example.org/log/index+00000000+AAAA' }
+  t.match((await look(checkLog, { ...environment, ...ofIndex })).line('keys'), {
+    ok: false,
+    detail: /KT_INDEX_PUBLIC_KEY is not the public half of KT_INDEX_PRIVATE_KEY, which is kt/,
+  })
+  t.match((await look(checkLog, { ...environment, ...ofIndex, KT_INDEX_PRIVATE_KEY: '' })).line('keys'), {
+    ok: false,
+    detail: /KT_INDEX_PUBLIC_KEY is set, and KT_INDEX_PRIVATE_KEY is not/,
+  })
 })
 
 t.test('a head file that is ahead of the store, and a store that is broken, fail', async t => {
@@ -434,6 +465,107 @@ t.test('a restored store fails until something answers for it, as at the start o
   t.match((await look(checkLog, { ...alone, CALLSIGN_LOG_FROZEN: '1' })).line('store'), { ok: true })
   const answered = { ...alone, CALLSIGN_LOG_HEAD_FILE: CALLSIGN_LOG_HEAD_FILE! }
   t.match((await look(checkLog, answered)).line('store'), { ok: true })
+})
+
+t.test('the index that the store has is told: how far it is, that it is held, and of which key', async t => {
+  const environment = await afterRun(t.testdir())
+  const key = parseSignerKey(environment.KT_INDEX_PRIVATE_KEY!)
+  const vkey = formatVerifierKey(key)
+  const indexLine = async (more: Readonly<Record<string, string>> = {}) =>
+    (await look(checkLog, { ...environment, ...more })).line('index')
+  const change = async (act: (store: LmdbStore) => Promise<unknown>) => {
+    const store = LmdbStore.open(environment.CALLSIGN_DATA_DIR!)
+    await act(store)
+    await store.close()
+  }
+  t.match(await indexLine(), { ok: true, detail: `${vkey}: is being built, 0 of 1 entries` })
+  await change(async store => new FilledIndex(store, key).addLeaf(new LogReader(store).head()!))
+  t.match(await indexLine(), { ok: true, detail: `${vkey} has 1 leaves, over 1 of 1 entries` })
+
+  const other = generateIndexKey('kt.example.org/log', randomBytes)
+  const changed = { KT_INDEX_PRIVATE_KEY: other.ktIndexPrivateKey }
+  t.match(await indexLine(changed), { ok: true, detail: /will be begun anew, .* is of kt\.example/ })
+  const changing = { KT_INDEX_SECOND_PRIVATE_KEY: environment.KT_INDEX_PRIVATE_KEY!, ...changed }
+  t.match(await indexLine(changing), { ok: true, detail: /has 1 leaves/ })
+  t.match(await indexLine({ KT_INDEX_PRIVATE_KEY: '' }), { ok: null, detail: /^set KT_INDEX_PRIVATE_KEY/ })
+
+  const headFile = `${environment.CALLSIGN_LOG_HEAD_FILE}.index`
+  const headOf = (treeSize: number) => signCheckpoint({ treeSize, rootHash: new Uint8Array(32) }, key)
+  writeFileSync(headFile, headOf(1))
+  t.match(await indexLine(), { ok: true })
+  writeFileSync(headFile, headOf(2))
+  t.match(await indexLine(), {
+    ok: false,
+    detail: /has signed 2 leaves, the store holds 1: it is an older copy/,
+  })
+  await writeRestoreMarker(environment.CALLSIGN_DATA_DIR!, { restoredAt: 'now', backup: '/monday' })
+  writeFileSync(headFile, headOf(1))
+  t.match(await indexLine(), { ok: true }, 'the head file answers for a restored store')
+  rmSync(headFile)
+  t.match(await indexLine(), {
+    ok: false,
+    detail: /was restored from \/monday: start once with --known-index-checkpoint/,
+  })
+  t.match(await indexLine({ CALLSIGN_LOG_FROZEN: '1' }), { ok: true })
+  rmSync(markerPath(environment.CALLSIGN_DATA_DIR!, INDEX_LOG))
+
+  const state = { vkey, entries: 1, leaves: 1, isHeld: false }
+  const withState = (more: Partial<typeof state>) =>
+    change(store => store.change(each => setState(each, { ...state, ...more })))
+  await withState({ isHeld: true })
+  t.match(await indexLine(), { ok: false, detail: /^is held, .*index-held/ })
+  const foreign = signCheckpoint(
+    { treeSize: 1, rootHash: new Uint8Array(32) },
+    parseSignerKey(other.ktIndexPrivateKey),
+  )
+  await withState({})
+  await change(store =>
+    store.change(each => each.put(INDEX_HEAD, SHOWN, { treeSize: 1, checkpoint: foreign })),
+  )
+  t.match(await indexLine(), { ok: false, detail: /is not signed by/ })
+  await change(store => store.change(each => each.remove(INDEX_HEAD, SHOWN)))
+  await withState({ leaves: 0, entries: 0 })
+  t.match(await indexLine(), { ok: true, detail: /is being built, 0 of 1 entries/ })
+})
+
+t.test('an index far behind its log fails', async t => {
+  const key = parseSignerKey(productionEnvironment().KT_INDEX_PRIVATE_KEY!)
+  const shown = signCheckpoint({ treeSize: 1, rootHash: new Uint8Array(32) }, key)
+  const state = { vkey: formatVerifierKey(key), entries: 1, leaves: 1, isHeld: false }
+  const config = readConfig(productionEnvironment(), { dev: false })
+  const judged = (treeSize: number) =>
+    judgeIndex(config, 'kt.example.org/log', [key], {
+      index: { state, shown, signedSize: 1 },
+      treeSize,
+      headNote: undefined,
+    })
+  t.match(judged(8_193), { state: 'ok' })
+  t.match(judged(8_194), { state: 'fails', detail: /^is 8193 entries behind/ })
+})
+
+t.test('the checkpoint of the index is looked for where clients look', async t => {
+  const key = parseSignerKey(productionEnvironment().KT_INDEX_PRIVATE_KEY!)
+  const other = parseSignerKey(productionEnvironment().KT_INDEX_PRIVATE_KEY!)
+  let answer = { status: 200, text: signCheckpoint({ treeSize: 3, rootHash: new Uint8Array(32) }, key) }
+  const server = createHttpServer((_, response) => void response.writeHead(answer.status).end(answer.text))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.match(await checkServedIndex(url, [key]), {
+    state: 'ok',
+    detail: `${url}/index/checkpoint is signed, of 3`,
+  })
+  t.match(await checkServedIndex(url, [other, key]), { state: 'ok' })
+  t.match(await checkServedIndex(url, [other]), {
+    state: 'fails',
+    detail: /is not a checkpoint of kt\.example/,
+  })
+  answer = { status: 503, text: '' }
+  t.match(await checkServedIndex(url, [key]), { state: 'off', detail: /answers 503: start the server/ })
+  answer = { status: 404, text: '' }
+  t.match(await checkServedIndex(url, [key]), { state: 'fails', detail: /answers 404: have the proxy/ })
+  const nowhere = `http://127.0.0.1:${await freePort()}`
+  t.match(await checkServedIndex(nowhere, [key]), { state: 'fails', detail: /ECONNREFUSED/ })
 })
 
 t.test('a certificate that has ended, or is for another host, fails', async t => {
@@ -545,7 +677,7 @@ t.test(
   async t => {
     const folder = t.testdir({ knows: {}, other: {} })
     const environment = await settings(join(folder, 'data'))
-    const vkey = vkeyOf(environment)
+    const [vkey, indexVkey] = [vkeyOf(environment), indexVkeyOf(environment)]
     const knows = await startWitness(t, {
       folder: join(folder, 'knows'),
       name: 'knows.example',
@@ -561,15 +693,22 @@ t.test(
     const policy = join(folder, 'policy')
     const withQuorum = async (threshold: number) => {
       const lines = `${knows.policyLine}${other.policyLine}${gone}group g ${threshold} knows.example other.example gone\n`
-      writeFileSync(policy, `log ${vkey}\n${lines}quorum g\n`)
-      return (await look(checkWitnesses, { ...environment, CALLSIGN_WITNESS_POLICY: policy })).line(
-        'witnesses',
-      )
+      writeFileSync(policy, `log ${vkey}\nlog ${indexVkey}\n${lines}quorum g\n`)
+      return await look(checkWitnesses, { ...environment, CALLSIGN_WITNESS_POLICY: policy })
     }
     const detail =
       /1 of 3 answer; .*other\.example does not know this log \(403\): ask its operator to add kt\.example/
-    t.match(await withQuorum(1), { ok: true, detail })
-    t.match(await withQuorum(2), { ok: false, detail: /^no quorum: 1 of 3 answer; .*gone can't be reached/ })
+    const one = await withQuorum(1)
+    t.match(one.line('witnesses'), { ok: true, detail })
+    t.match(one.line('index witnesses'), {
+      ok: false,
+      detail:
+        /^no quorum: 0 of 3 .*knows\.example does not know this log \(404\): ask its operator to add kt\.example\.org\/log\/index\+/,
+    })
+    t.match((await withQuorum(2)).line('witnesses'), {
+      ok: false,
+      detail: /^no quorum: 1 of 3 answer; .*gone can't be reached/,
+    })
     const monitored = createHash('sha256').update(vkey.split('+')[0]!).digest('hex')
     t.equal((await fetch(`${knows.http}/${monitored}/checkpoint`)).status, 404, 'nothing was cosigned')
   },

@@ -9,6 +9,7 @@ import { examine, type Line } from '../../scripts/fsck/examination.ts'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import type { CheckRequest } from '../../src/check/check-process.ts'
 import { checkStore } from '../../src/check/store-check.ts'
+import { INDEX_TABLES } from '../../src/keyserver/index/index-tables.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { generateKeys } from '../../src/log/keys.ts'
 import { indexKey, tileKey, userInKey } from '../../src/store/engine/keys.ts'
@@ -16,6 +17,7 @@ import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { fillStore } from '../support/filled-store.ts'
+import { putIndex } from '../support/index-in-folder.ts'
 import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { openServer } from '../support/open-server.ts'
 import { freshPublicKey } from '../support/server.ts'
@@ -24,12 +26,21 @@ import { storedTable } from '../support/stored-table.ts'
 
 const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf', 'rows']
 
-function fsck(
+async function fsck(
   dataFolder: string,
   args: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<CommandOutcome> {
-  return runScript('fsck', ['--data-dir', dataFolder, ...args], environment)
+  return withoutIndex(await runScript('fsck', ['--data-dir', dataFolder, ...args], environment))
+}
+
+/** Without what is said of the index, which a server as young as these has perhaps begun. Its faults are in the exit code. */
+function withoutIndex<Outcome extends Examination>(outcome: Outcome): Outcome {
+  return { ...outcome, lines: outcome.lines.filter(line => !isOfIndex(line)) }
+}
+
+function isOfIndex({ check }: Examination['lines'][number]): boolean {
+  return String(check).startsWith('index')
 }
 
 type Examination = Pick<CommandOutcome, 'code' | 'lines'>
@@ -42,7 +53,7 @@ async function examination(
   const lines: Line[] = []
   const request = { dataFolder, withRows: true, ...known }
   const code = await examine(request, { repairs, check: checkStore, print: line => lines.push(line) })
-  return { code, lines: lines.map(line => ({ ...line })) }
+  return withoutIndex({ code, lines: lines.map(line => ({ ...line })) })
 }
 
 function oks({ lines }: Examination): unknown[] {
@@ -168,6 +179,47 @@ t.test('damage to derived rows is named, repaired, and the server goes on', asyn
     results.map(({ publicKey }) => publicKey),
     newest.slice(-64).map(({ publicKey }) => publicKey),
   )
+})
+
+t.test('of an index what is derived is repaired, and what is signed is named', async t => {
+  const dataFolder = loggedFolder(t)
+  await putIndex(dataFolder)
+  const ofIndex = async (...args: string[]) => {
+    const { code, lines } = await runScript('fsck', ['--data-dir', dataFolder, ...args])
+    return { code, lines: lines.filter(isOfIndex) }
+  }
+  const whole = await ofIndex()
+  t.equal(whole.code, 0)
+  t.match(whole.lines, [
+    { check: 'index', ok: true, detail: /the map of 3 leaves, over 302 of 302 entries$/ },
+    { check: 'index-checkpoint', ok: true },
+    { check: 'index-leaves', ok: true, detail: /^3 leaves: / },
+    { check: 'index-tiles', ok: true },
+    { check: 'index-map', ok: true, detail: /^\d+ rows of the map over 302 entries, made anew$/ },
+  ])
+  await damage(dataFolder, async tables => {
+    await tables.change(INDEX_TABLES.rows, indexKey(0x13), 90, 1)
+    await tables.change(INDEX_TABLES.tiles, tileKey(0, 0), 33, 1)
+  })
+  const found = await ofIndex()
+  t.equal(found.code, 1)
+  t.match(damageIn(found), [
+    { check: 'index-tiles', table: 'index-tiles', key: '0/0', offset: '33', repairable: true },
+    { check: 'index-map', table: 'index-rows', key: '13', offset: '90', repairable: true },
+  ])
+  const repaired = await ofIndex('--repair')
+  t.equal(repaired.code, 0)
+  t.same(oks(repaired).slice(-5), [true, true, true, true, true])
+  t.equal((await ofIndex()).code, 0)
+  await damage(dataFolder, tables => tables.change(INDEX_TABLES.bundles, indexKey(0), 40, 1))
+  const signed = await runScript('fsck', ['--data-dir', dataFolder, '--repair'])
+  t.equal(signed.code, 1)
+  t.match(damageIn(signed), [{ check: 'index-leaves', table: 'index-bundles', key: '0', repairable: false }])
+  t.match(signed.lines.at(-1), {
+    check: 'repair',
+    detail:
+      /^nothing was written: what is damaged of the index is signed: restore a backup, or begin another/,
+  })
 })
 
 t.test('a damaged row is named by table and key, and never repaired', async t => {

@@ -16,6 +16,7 @@ import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { fillStore } from '../support/filled-store.ts'
 import { freePort } from '../support/free-port.ts'
+import { putIndex } from '../support/index-in-folder.ts'
 import { lookUp, registerUsers, startLog } from '../support/live-log.ts'
 import { until } from '../support/nodes.ts'
 import { PASSWORD, type Postgres, sharedPostgres, skipWithoutPostgres } from '../support/postgres.ts'
@@ -63,6 +64,8 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     t.match(returned.lines, [{ to: 'lmdb', folder: back, treeSize: shown.treeSize }])
     const after = await rowsOf(back)
     t.same(after, await rowsIn(postgres, url))
+    t.same(after.filter(isOfIndex), before.filter(isOfIndex), 'its index, too')
+    t.ok(before.filter(isOfIndex).length > 20)
     t.equal(returned.lines[0]!.rows, after.length)
 
     const left = await startRefused({ dataFolder: folder, environment: await nodeSettings(url) })
@@ -200,7 +203,18 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
 
     const marked = copyOf(t, original)
     writeFileSync(join(marked, 'restored.json'), '{}')
-    refused(t, await run('postgres', marked), /was restored from a backup: start the server once/)
+    refused(t, await run('postgres', marked), /start the server once with --known-checkpoint FILE/)
+    const markedIndex = copyOf(t, original)
+    writeFileSync(join(markedIndex, 'restored-index.json'), '{}')
+    refused(t, await run('postgres', markedIndex), /start the server once with --known-index-checkpoint FILE/)
+    const older = copyOf(t, original)
+    cpSync(join(older, 'newer-index'), join(older, 'shown-index-head'))
+    refused(
+      t,
+      await run('postgres', older),
+      /it has 300 leaves, and this node has shown its checkpoint of 301/,
+      1,
+    )
 
     const tampered = copyOf(t, original)
     await alterTile(tampered)
@@ -243,7 +257,9 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     keepKeys(original, restored)
     const again = await startNode(t, restored, url)
     t.same(await shownBy(again), now, 'it has caught up, and the head in PostgreSQL answers for it')
+    t.equal((await fetch(`${again.http}/index/checkpoint`)).status, 200)
     t.equal(await again.end(), 0)
+    t.notMatch(again.stderr(), /index-held/, 'nor is its index held')
 
     await alterTile(folder)
     const repair = await runScript('fsck', ['--data-dir', folder, '--repair'])
@@ -272,6 +288,8 @@ async function makeStore(t: Test): Promise<{ folder: string; shown: Shown }> {
   vrfHashes = keys.slice(0, 5).map(({ vrfHash }) => vrfHash)
   const shown = await shownBy(log)
   await log.end()
+  writeFileSync(join(folder, 'newer-index'), await putIndex(folder, 301))
+  await putIndex(folder, 300)
   await withStore(folder, addRows)
   return { folder, shown }
 }
@@ -385,6 +403,10 @@ function rowsOf(folder: string): Promise<string[]> {
     moment.end()
     return rows.toSorted()
   })
+}
+
+function isOfIndex(row: string): boolean {
+  return row.startsWith('index-')
 }
 
 function hexOf(bytes: Uint8Array | string): string {

@@ -26,7 +26,8 @@ t.test('every operation of the document is served, in both spellings of its path
   for (const { method, path } of places.filter(({ path }) => !isFile(path))) {
     const spellings = path.startsWith('/app/api/') ? [path, path.slice('/app'.length), `${path}/`] : [path]
     for (const spelling of spellings) {
-      const answer = await fetch(`${http}${spelling.replaceAll(/\{\w+\}/g, '7')}`, { method })
+      const filled = spelling.replace('{indexKey}', '7'.repeat(64)).replaceAll(/\{\w+\}/g, '7')
+      const answer = await fetch(`${http}${filled}`, { method })
       const { code } = answer.status === 204 ? {} : ((await answer.json()) as { code?: string })
       if (code === 'NOT_FOUND' || code === 'METHOD_NOT_ALLOWED') missing.push(`${method} ${spelling}`)
     }
@@ -64,7 +65,7 @@ t.test('the documentation page is whole after a build', async t => {
 })
 
 function isFile(path: string): boolean {
-  return path === '/checkpoint' || path.startsWith('/tile/')
+  return /^(\/index)?\/(checkpoint$|tile\/)/.test(path)
 }
 
 const METHODS = ['get', 'post', 'put', 'delete']

@@ -534,7 +534,7 @@ t.test('usage is printed on request, and for an unknown command or flag', async 
   const callsign = (...args: string[]) =>
     runProgram(process.execPath, [startedProgram('scripts/callsign'), ...args])
   const help = await callsign('serve', '--help')
-  t.match(help, { code: 0, stdout: /^usage: .*--dev.*--known-checkpoint FILE/, stderr: '' })
+  t.match(help, { code: 0, stdout: /^usage: .*--dev[\s\S]*--known-checkpoint FILE/, stderr: '' })
   const flag = await callsign('serve', '--hlep')
   t.match(flag, { code: 2, stdout: '', stderr: /^callsign: Unknown option '--hlep'.*\n\nusage: /s })
   const command = await callsign('frob')
@@ -588,7 +588,8 @@ t.test('config check tells every fault of file and environment, and touches noth
   writeFileSync(path, JSON.stringify({ ...keys, ...data }))
   t.match(await check(), {
     code: 0,
-    stdout: /^warning .*CALLSIGN_LOG_HEAD_FILE.*\nwarning .*CALLSIGN_SMTP_URL.*\nok .*production/,
+    stdout:
+      /^warning .*CALLSIGN_LOG_HEAD_FILE.*\nwarning .*CALLSIGN_SMTP_URL.*\nnote .*KT_INDEX_PRIVATE_KEY.*\nok .*production/,
   })
   t.match(await check({ CALLSIGN_HTTP_PORT: 'y' }), { code: 1 }, 'the environment wins')
   t.notOk(existsSync(data.CALLSIGN_DATA_DIR))

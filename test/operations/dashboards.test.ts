@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
-import { observeDatabase, observeMedia } from '../../src/operations/figures.ts'
+import { observeDatabase, observeIndex, observeMedia } from '../../src/operations/figures.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
 import { friends, rehearse, startCall } from '../support/call-story.ts'
 import { runProgram, skipWithout } from '../support/programs.ts'
@@ -82,10 +82,11 @@ async function metricsAfterCall(t: Test): Promise<string> {
   return (await fetch(`${admin}/metrics`)).text()
 }
 
-/** Further figures, of a node, and of a server with media gateways. */
+/** Further figures, of a node, of an index, and of a server with media gateways. */
 async function metricsOfOthers(): Promise<string> {
   const metrics = new Metrics()
   observeDatabase(metrics, () => ({}))
+  observeIndex(metrics, () => undefined)
   observeMedia(metrics, () => [{ name: 'one', isUp: true, isDraining: false, rooms: 0, calls: 0 }])
   return await metrics.text()
 }
@@ -177,18 +178,21 @@ function unknownMatchers(shown: Shown, { metric, matchers }: Selector): string[]
 
 t.test('every figure that an alarm or the dashboard names is shown by a server', async t => {
   const text = await metricsAfterCall(t)
-  const shown = parseFigures((await metricsOfOthers()) + text)
+  const all = (await metricsOfOthers()) + text
+  const shown = parseFigures(all)
   await t.test('promtool finds no fault with them', { skip: noPromtool }, async t => {
     const { code, stdout, stderr } = await runProgram(PROMTOOL, ['check', 'metrics'], { input: text })
     t.equal(stdout + stderr, '')
     t.equal(code, 0)
   })
-  const counters = [...text.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name!)
+  const counters = new Set([...all.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name!))
   const named = [...shown.keys()].filter(name => name.endsWith('_total'))
-  t.same(named.sort(), counters.sort(), 'counters, and nothing else, end in _total')
-  const all = expressions()
-  t.ok(all.length > 60, 'the expressions were found')
-  const missing = all.flatMap(({ where, expr }) => missingFrom(shown, expr).map(what => `${where}: ${what}`))
+  t.same(named.sort(), [...counters].sort(), 'counters, and nothing else, end in _total')
+  const asked = expressions()
+  t.ok(asked.length > 60, 'the expressions were found')
+  const missing = asked.flatMap(({ where, expr }) =>
+    missingFrom(shown, expr).map(what => `${where}: ${what}`),
+  )
   t.same(missing, [])
 })
 

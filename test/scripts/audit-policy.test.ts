@@ -122,7 +122,7 @@ t.test('a policy that is none, or is of no log or of two, or beside --vkey: wron
   const vkey = formatVerifierKey(SIGNER)
   const other = formatVerifierKey(signerKeyFromSeed('other.example', new Uint8Array(32).fill(3)))
   for (const [policy, message] of [
-    [QUORUM, /0 logs, not one/],
+    [QUORUM, /policy has no log/],
     [`log ${vkey}\nlog ${other}\nquorum none\n`, /2 logs, not one/],
     [`log ${vkey}\n`, /no quorum line/],
     ['hello', /line 1/],

@@ -298,3 +298,41 @@ t.test('it is a command of callsign', async t => {
   ])
   t.match(outcome, { code: 0, stdout: /^usage: / })
 })
+
+t.test('with the key of the index, the result has to prove that it is the newest', async t => {
+  const indexed = log.fork()
+  indexed.index.append(indexed)
+  const options = { '--index-vkey': indexed.index.vkey }
+  const { vrfHash } = indexed.leaf(INDEX)
+  const withProof = (from = indexed) => ({ ...from.result(INDEX), indexProof: indexed.index.proof(vrfHash) })
+  const good = await verifyProof(withProof(), options)
+  t.match([good.code, good.last], [0, { check: 'completeness', ok: true }])
+  t.match(
+    (await verifyProof(withProof())).last,
+    { check: 'publicKey' },
+    'without the key nothing is said of it',
+  )
+  const missing = await verifyProof(result, options)
+  t.match([missing.code, missing.last], [2, { check: 'completeness', ok: null }])
+  const grown = indexed.fork()
+  grown.grow(44)
+  const behind = await verifyProof(withProof(grown), options)
+  t.match([behind.code, behind.last], [2, { ok: null, detail: /entries 40 to 43$/ }])
+  indexed.register(18446744073709551615n, 7n)
+  indexed.index.append(indexed)
+  const older = await verifyProof(withProof(), options)
+  t.match([older.code, older.last], [1, { check: 'completeness', ok: false, index: `${INDEX}` }])
+  const late = await verifyProof({ ...withProof(), ...log.result(INDEX) }, options)
+  t.match([late.code, late.last], [2, { check: 'completeness', ok: null }])
+  const twin = log.fork(20)
+  twin.register(66n, 6n)
+  twin.grow(40)
+  const other = log.fork()
+  other.index.append(other, { inputNote: log.note(40, twin.root(40)) })
+  const twoTrees = await verifyProof({ ...result, indexProof: other.index.proof(vrfHash) }, options)
+  t.match([twoTrees.code, twoTrees.last], [1, { ok: false, detail: /signed tree size 40 with two roots/ }])
+  t.equal(twoTrees.last?.notes?.length, 2)
+  const stranger = new LyingLog({ number: 2 }).index.vkey
+  const unsigned = await verifyProof(withProof(), { '--index-vkey': stranger })
+  t.match([unsigned.code, unsigned.last], [1, { check: 'checkpoint', ok: false }])
+})

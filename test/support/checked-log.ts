@@ -7,6 +7,7 @@ import { RawLog } from '../../src/check/log/raw-log.ts'
 import { LOG_TABLES, LogStore } from '../../src/keyserver/log-store.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { nameOfKey, RawTables, type RowKey } from './damage.ts'
+import { FilledIndex } from './filled-index.ts'
 import {
   createLog,
   type DeviceKey,
@@ -45,6 +46,23 @@ export async function storeLog(t: Test, keys: readonly DeviceKey[], batchEntries
     await writer.append(keys.slice(first, first + batchEntries))
   }
   return { database, tables: RawTables.of(database), log: writer.expected }
+}
+
+/** The same with an index: a leaf behind each batch. */
+export async function storeIndexedLog(
+  t: Test,
+  keys: readonly DeviceKey[],
+  { batchEntries = 500, leavesPerBatch = 1 } = {},
+): Promise<Stored & { readonly index: FilledIndex }> {
+  const { database, tables, log } = await storeLog(t, [])
+  const store = new LogStore(database)
+  const writer = new LogWriter(store, log)
+  const index = new FilledIndex(database)
+  for (let first = 0; first < keys.length; first += batchEntries) {
+    await writer.append(keys.slice(first, first + batchEntries))
+    for (let leaf = 0; leaf < leavesPerBatch; leaf++) await index.addLeaf(store.head()!)
+  }
+  return { database, tables, log, index }
 }
 
 /** Keys; every fifth is a further key of one of ten devices. */

@@ -1,10 +1,11 @@
 /** Damage to a stored log, row by row, below everything that would refuse to write it. */
 
+import type { TableName } from '../../src/check/log/raw-log.ts'
+import { INDEX_TABLES } from '../../src/keyserver/index/index-tables.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
 import { storedTable } from './stored-table.ts'
 
-export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** A binary key, or the text key of a record. */
 export type RowKey = Uint8Array | string
 
@@ -56,14 +57,22 @@ export class RawTables {
 }
 
 function described(table: TableName) {
-  const isOfRecords = table === LOG_TABLES.head || table === LOG_TABLES.maker
-  return storedTable<RowKey>(table, isOfRecords ? 'text' : 'bytes')
+  return storedTable<RowKey>(table, OF_RECORDS.has(table) ? 'text' : 'bytes')
 }
 
 /** The key as a report writes it. */
 export function nameOfKey(table: TableName, key: RowKey): string {
   if (typeof key === 'string') return key
   const bytes = Buffer.from(key)
-  if (table === LOG_TABLES.tiles) return `${bytes[0]}/${bytes.readUIntBE(1, 6)}`
-  return bytes.readUIntBE(0, 6).toString(table === LOG_TABLES.lookup ? 16 : 10)
+  if (table === LOG_TABLES.tiles || table === INDEX_TABLES.tiles)
+    return `${bytes[0]}/${bytes.readUIntBE(1, 6)}`
+  return bytes.readUIntBE(0, 6).toString(OF_IDS.has(table) ? 16 : 10)
 }
+
+const OF_RECORDS: ReadonlySet<TableName> = new Set([
+  LOG_TABLES.head,
+  LOG_TABLES.maker,
+  INDEX_TABLES.head,
+  INDEX_TABLES.state,
+])
+const OF_IDS: ReadonlySet<TableName> = new Set([LOG_TABLES.lookup, INDEX_TABLES.rows])

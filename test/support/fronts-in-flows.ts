@@ -28,6 +28,8 @@ export const WITH_FRONTS_LONG = [
   'development',
   'device-lists',
   'hostile-keys',
+  'index-lookups',
+  'indexed-apps',
   'key-members',
   'media-gateway',
   'openapi',

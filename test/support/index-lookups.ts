@@ -13,10 +13,11 @@ import {
   type ShownEntry,
   verifyIndex,
 } from '../../src/client/index-proof.ts'
-import { parseLogKeys } from '../../src/client/log-keys.ts'
+import { type LogKeys, parseLogKeys } from '../../src/client/log-keys.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
 import { type SignerKey, signNote } from '../../src/log/note.ts'
 import { flipBit, fromBase64, fromUtf8, toBase64 } from './bytes.ts'
+import type { Client } from './client-builds.ts'
 import { LyingIndex, type MapEntry } from './lying-index.ts'
 import { LyingLog } from './lying-log.ts'
 
@@ -84,7 +85,7 @@ const witnessLine = (key: SignerKey) => `witness ${key.name} ${formatWitnessKey(
 const logLines = `log ${vkey}\nlog ${index.vkey}\n`
 const witnessLines = [w1, w2, r1].map(witnessLine).join('')
 
-const KEYS: Readonly<Record<string, PublishedKeys | PublishedPolicy>> = {
+export const INDEX_KEYS: Readonly<Record<string, PublishedKeys | PublishedPolicy>> = {
   plain: { vkey, vrfPublicKey, indexVkey: index.vkey },
   otherKey: { vkey, vrfPublicKey, indexVkey: new LyingIndex(log.signer.name, 6).vkey },
   unwitnessed: { policy: `${logLines}quorum none\n`, vrfPublicKey },
@@ -405,21 +406,20 @@ function* flips(): Generator<readonly [string, IndexProof]> {
   }
 }
 
-export function verdictOf({
-  keys,
-  vrfHash,
-  proof,
-  nowMs,
-  maxIndexAgeMs,
-  tail,
-  shown,
-}: Omit<IndexLookup, 'verdict' | 'name'>): string {
-  const parsed = parseLogKeys(KEYS[keys]!)
-  const withIndex = { ...parsed, index: parsed.index! }
-  const verified = verifyIndex(withIndex, vrfHash, proof, { nowMs, maxAgeMs: maxIndexAgeMs })
+/** The facts that a lookup is judged by. */
+export type IndexClaim = Omit<IndexLookup, 'verdict' | 'name' | 'keys'>
+
+/** `client` is the module as Node loads it, or as it is bundled for a browser. */
+export function verdictOn(
+  keys: LogKeys,
+  { vrfHash, proof, nowMs, maxIndexAgeMs, tail, shown }: IndexClaim,
+  client: Pick<Client, 'verifyIndex' | 'judgeCompleteness'> = { verifyIndex, judgeCompleteness },
+): string {
+  const withIndex = { ...keys, index: keys.index! }
+  const verified = client.verifyIndex(withIndex, vrfHash, proof, { nowMs, maxAgeMs: maxIndexAgeMs })
   if (verified.kind === 'refused') return `refused at ${verified.check}`
   const { isRebuilt: isProved } = withIndex.index
-  const judged = judgeCompleteness({ isProved, index: verified }, tail, shown ?? undefined)
+  const judged = client.judgeCompleteness({ isProved, index: verified }, tail, shown ?? undefined)
   if (judged.kind !== 'judged') return `${judged.kind} at ${judged.check}`
   const { completeness } = judged
   if (completeness.complete !== true) return completeness.complete
@@ -438,7 +438,7 @@ function judged(name: string, given: Given): IndexLookup {
     proof: honest,
     ...given,
   }
-  return { name, ...lookup, verdict: verdictOf(lookup) }
+  return { name, ...lookup, verdict: verdictOn(parseLogKeys(INDEX_KEYS[lookup.keys]!), lookup) }
 }
 
 export function indexLookups(): IndexLookups {
@@ -452,7 +452,7 @@ export function indexLookups(): IndexLookups {
     if (!found.verdict.startsWith('refused at')) throw new Error(`${name}: ${found.verdict}`)
     cases.push(found)
   }
-  return { remark: REMARK, keys: KEYS, cases }
+  return { remark: REMARK, keys: INDEX_KEYS, cases }
 }
 
 /** One case a line. */

@@ -11,7 +11,9 @@ import { parseTilePath, type Tile } from '../../src/log/tile.ts'
 import { generateVrfSecret, proveVrf, vrfInput, vrfPublicKey } from '../../src/log/vrf.ts'
 import { vrfHashFromProof } from '../../src/log/vrf-verify.ts'
 import { toBase64 } from './bytes.ts'
+import { LyingIndex } from './lying-index.ts'
 import { TileLog } from './tile-log.ts'
+import { formatBundle } from './tiles.ts'
 
 /** Key, hash and VRF proof of one leaf. */
 export interface LyingLeaf {
@@ -28,6 +30,8 @@ export interface LyingLogOptions {
 
 export class LyingLog {
   readonly signer: SignerKey
+  /** Offered with lookups that ask for it, once it has a leaf. */
+  index: LyingIndex
   readonly #vrfSecret: Uint8Array
   readonly #leaves: LyingLeaf[] = []
   readonly #proofs = new Map<string, Uint8Array>()
@@ -35,6 +39,7 @@ export class LyingLog {
 
   constructor({ origin = 'log.example/kt', number = 1 }: LyingLogOptions = {}) {
     this.signer = signerKeyFromSeed(origin, new Uint8Array(32).fill(number))
+    this.index = new LyingIndex(origin, number + 4)
     this.#vrfSecret = generateVrfSecret(new Uint8Array(64).fill(number))
   }
 
@@ -49,9 +54,10 @@ export class LyingLog {
     return this.#leaves.length
   }
 
-  /** Another log with the same secrets and leaves, which goes its own way from here. */
+  /** Another log with the same secrets, leaves and index, which goes its own way from here. */
   fork(leaves = this.size): LyingLog {
     const twin = new LyingLog({ origin: this.signer.name, number: this.signer.seed[0]! })
+    twin.index = this.index.fork()
     twin.#leaves.push(...this.#leaves.slice(0, leaves))
     return twin
   }
@@ -127,7 +133,14 @@ export class LyingLog {
   }
 
   tile({ level, index, width }: Tile): Uint8Array {
-    return this.tiles.hashTile(level as number, index, width)
+    if (level === 'entries') return formatBundle(this.tiles.bundleEntries(index, width))
+    return this.tiles.hashTile(level, index, width)
+  }
+
+  /** A user without a list, as the server names them. */
+  absent(userId: bigint, indexProof = this.index.proof(this.identity(userId, 0n).vrfHash)) {
+    const { vrfHash, vrfProof } = this.identity(userId, 0n)
+    return { deviceId: '0', vrfHash, vrfProof: toBase64(vrfProof), indexProof }
   }
 
   /** A `fetch` of this log's server; `lie` may answer in its place. It distinguishes requests by path and body. */
@@ -148,14 +161,21 @@ export class LyingLog {
   #answer(path: string, asked: Question): unknown {
     if (path === 'checkpoint') return this.note()
     if (path === 'api/get-public-keys') {
+      const isIndexed = asked.index === true && this.index.size > 0
       return {
-        results: asked.targets.map(({ publicKeyHash }) => this.result(this.indexesOf(publicKeyHash).at(-1)!)),
+        results: asked.targets.map(({ publicKeyHash }) => ({
+          ...this.result(this.indexesOf(publicKeyHash).at(-1)!),
+          ...(isIndexed && { indexProof: this.index.proof(publicKeyHash) }),
+        })),
       }
     }
     if (path === 'api/get-key-history') return this.history(this.indexesOf(asked.publicKeyHash))
-    const tile = parseTilePath(path)
-    const isThere = tile.index * 256 + tile.width <= Math.floor(this.size / 256 ** (tile.level as number))
-    return isThere ? this.tile(tile) : new Response('not in the log', { status: 404 })
+    if (path === 'index/checkpoint') return this.index.note()
+    const from = path.startsWith('index/') ? this.index : this
+    const tile = parseTilePath(path.replace(/^index\//, ''))
+    const level = tile.level === 'entries' ? 0 : tile.level
+    const isThere = tile.index * 256 + tile.width <= Math.floor(from.size / 256 ** level)
+    return isThere ? from.tile(tile) : new Response('not in the log', { status: 404 })
   }
 
   /** Its entries as trees and tiles. */
@@ -173,6 +193,7 @@ export type LyingFetch = ((url: string, init?: { readonly body?: string }) => Pr
 }
 
 interface Question {
+  readonly index?: boolean
   readonly targets: readonly { readonly publicKeyHash: string }[]
   readonly publicKeyHash: string
 }

@@ -15,6 +15,8 @@ import { environmentOf, type OpenOptions, type OpenServer, startServer } from '.
 export interface OpenInProcess extends OpenOptions {
   /** The file of `--known-checkpoint`. */
   readonly knownCheckpoint?: string
+  /** That of `--known-index-checkpoint`. */
+  readonly knownIndexCheckpoint?: string
 }
 
 /**
@@ -22,10 +24,13 @@ export interface OpenInProcess extends OpenOptions {
  * exit codes, limits and kills need `startServer`.
  */
 export async function openServer(options: OpenInProcess): Promise<OpenServer> {
-  const { dev = true, knownCheckpoint } = options
+  const { dev = true, knownCheckpoint, knownIndexCheckpoint } = options
   // With fronts it is several processes anyhow, and their log lines are wanted too.
   if (environmentOf(options).CALLSIGN_FRONTS !== '0') {
-    const args = knownCheckpoint === undefined ? [] : ['--known-checkpoint', knownCheckpoint]
+    const args = [
+      ...(knownCheckpoint === undefined ? [] : ['--known-checkpoint', knownCheckpoint]),
+      ...(knownIndexCheckpoint === undefined ? [] : ['--known-index-checkpoint', knownIndexCheckpoint]),
+    ]
     return startServer({ ...options, args })
   }
   const lanAddress = chooseLanAddress(networkInterfaces())
@@ -35,9 +40,14 @@ export async function openServer(options: OpenInProcess): Promise<OpenServer> {
     text += more
   }
   const logger = pino({ level: config.logLevel, base: null }, { write: say })
-  const run = (settings: Config, knownCheckpoint?: string): Promise<RunningServer> =>
-    start(settings, { logger, say, knownCheckpoint, onReset: () => void startAnew() })
-  let server = run(config, knownCheckpoint)
+  const onReset = () => void startAnew()
+  const run = (
+    settings: Config,
+    knownCheckpoint?: string,
+    knownIndexCheckpoint?: string,
+  ): Promise<RunningServer> =>
+    start(settings, { logger, say, knownCheckpoint, knownIndexCheckpoint, onReset })
+  let server = run(config, knownCheckpoint, knownIndexCheckpoint)
   async function startAnew(): Promise<void> {
     const { ready, stop } = await server
     server = stop('reset').then(() => run(listeningAsBefore(config, ready)))
@@ -52,7 +62,7 @@ export async function openServer(options: OpenInProcess): Promise<OpenServer> {
  * fails once it listens needs `startRefused`.
  */
 export async function openRefused(options: OpenInProcess): Promise<{ code: number; stderr: string }> {
-  const { dev = true, knownCheckpoint } = options
+  const { dev = true, knownCheckpoint, knownIndexCheckpoint } = options
   const host = watchedHost()
   try {
     const config = readConfig(environmentOf(options), {
@@ -61,7 +71,13 @@ export async function openRefused(options: OpenInProcess): Promise<{ code: numbe
     })
     const logger = pino({ level: config.logLevel, base: null, messageKey: 'event' }, { write: host.say })
     for (const warning of warningsOf(config)) logger.warn(warning)
-    const starting = start(config, { logger, say: host.say, knownCheckpoint, onReset: () => undefined })
+    const starting = start(config, {
+      logger,
+      say: host.say,
+      knownCheckpoint,
+      knownIndexCheckpoint,
+      onReset: () => undefined,
+    })
     const server = await Promise.race([starting, host.exited])
     if (server === undefined) return { code: 1, stderr: host.text() }
     await server.stop('not refused')

@@ -8,7 +8,8 @@ import type { Test } from 'tap'
 import { formatSignInToken, possessionChallenge } from '../../src/domain/accounts/token.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { SignalError } from '../../src/errors.ts'
-import { type LookedUpLog, type Prover, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
+import { indexLookupRoute } from '../../src/keyserver/index/index-route.ts'
+import { type LookedUpLog, lookupRoutes, type Prover } from '../../src/keyserver/lookups.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
@@ -64,6 +65,13 @@ async function overSocket(
   return { status: answer.status, body: await answer.json() }
 }
 
+function indexLookup(key: string): Story {
+  return t =>
+    overSocket(t, { routes: [indexLookupRoute(NO_INDEX)] }, url => fetch(`${url}/index/lookup/${key}`))
+}
+
+const NO_INDEX = { lookUp: fails('INDEX_UNAVAILABLE'), lookUpAll: () => undefined }
+
 /** A lookup in a log that fails in this way. */
 function lookup(faults: Partial<LookedUpLog>): Story {
   const head = { treeSize: 1, checkpoint: '', rootHash: new Uint8Array(32) }
@@ -73,7 +81,7 @@ function lookup(faults: Partial<LookedUpLog>): Story {
   const body = JSON.stringify({ targets: [{ publicKeyHash }] })
   const headers = { 'content-type': 'application/json' }
   return t =>
-    overSocket(t, { routes: publicKeyRoutes(log, vrf) }, url =>
+    overSocket(t, { routes: lookupRoutes(log, vrf, NO_INDEX) }, url =>
       fetch(`${url}/api/get-public-keys`, { method: 'POST', headers, body }),
     )
 }
@@ -469,6 +477,8 @@ const LOOKUPS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   UNKNOWN_PUBLIC_KEY_HASH: lookup({}),
   IDENTITY_MISMATCH: lookup({ newestKey: () => ({ vrfHash: new Uint8Array(64).fill(7) }) as never }),
   CHECKPOINT_INVALID: lookup({ verifiedHead: fails('CHECKPOINT_INVALID') }),
+  INDEX_UNAVAILABLE: indexLookup('0'.repeat(64)),
+  NOT_FOUND: indexLookup('0'.repeat(63)),
 }
 
 /** By code, how it comes about. */

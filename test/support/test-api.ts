@@ -83,6 +83,8 @@ export interface TestApiOptions {
   readonly log?: 'appended' | 'frozen'
   /** In place of the log. */
   readonly register?: ApiDeps['register']
+  /** In place of those of an index; it has none by default. */
+  readonly proveAbsences?: ApiDeps['proveAbsences']
   /** In place of what contacts show one another. */
   readonly keysShown?: (asker: UserId, owner: UserId) => KeysShown | undefined
   /** Told of each decision about a call once it is durable. */
@@ -196,6 +198,7 @@ function openParts(t: Test, world: TestWorld, { connections, log, identities, op
     stores,
     authentication,
     lookUpKeys: () => '{"results":[]}',
+    proveAbsences: options.proveAbsences ?? (async () => () => undefined),
     askRoom: rooms.ask,
     operateRoom: rooms.operate,
     callIndex: rooms.index,

@@ -3,6 +3,8 @@
  * its memory afterwards.
  */
 import {
+  type Completeness,
+  type CompletenessDemand,
   ContactDevices,
   type DeviceEvent,
   type Fetch,
@@ -47,6 +49,8 @@ export interface ToldOptions {
   readonly mirror?: string
   readonly maxAgeMs?: number
   readonly timeoutMs?: number
+  readonly completeness?: CompletenessDemand
+  readonly maxIndexAgeMs?: number
 }
 
 interface Device {
@@ -239,7 +243,9 @@ export class ToldStory {
     const known = this.#known.get(this.#userId)
     const list =
       known?.list && `, list ${known.list.index} since ${known.list.since.index} ${known.list.since.seq}`
-    return ` | ${kept?.treeSize ?? 'none'}, pending ${pending.map(sizeIn).join(' ')}${list ?? ''}${
+    const index = this.kept.get(`${this.#origin}/index`)
+    const indexed = index && `, index ${index.treeSize}`
+    return ` | ${kept?.treeSize ?? 'none'}, pending ${pending.map(sizeIn).join(' ')}${indexed ?? ''}${list ?? ''}${
       known === undefined ? '' : `, ${eventsText(known.events)}${questionText(known.question)}`
     }`
   }
@@ -264,7 +270,14 @@ function failureText(verdict: Refusal | Unanswered): string {
 
 function lookupText(outcome: LookupOutcome): string {
   if (outcome.kind !== 'verified') return failureText(outcome)
-  return `verified ${outcome.index} of ${outcome.checkpoint.treeSize}`
+  return `verified ${outcome.index} of ${outcome.checkpoint.treeSize}${completenessText(outcome)}`
+}
+
+/** Empty where no index was asked. */
+function completenessText(proved: Completeness): string {
+  if (proved.complete !== true) return proved.complete === 'unindexed' ? '' : `, ${proved.complete}`
+  const { indexes, indexAgeMs, isProved } = proved
+  return `, complete [${indexes}] age ${indexAgeMs} ${isProved ? 'proved' : 'unproved'}`
 }
 
 function headText(outcome: VerifiedCheckpoint | Refusal | Unanswered): string {
@@ -283,7 +296,9 @@ function ownKeysText(report: OwnKeysReport | Refusal | Unanswered): string {
 function devicesText(verdict: VerifiedDevices | Refusal | Unanswered): string {
   if (verdict.kind !== 'verified') return failureText(verdict)
   const devices = verdict.devices.map(({ deviceId, signingKey }) => `${deviceId}${signingKey ? '+' : ''}`)
-  return `verified by ${verdict.basis}: ${devices.join(' ')}; ${eventsText(verdict.events)}${questionText(verdict.question)}`
+  const { complete, isProved } = verdict
+  const proved = complete === 'unindexed' ? '' : `, complete ${complete} ${isProved ? 'proved' : 'unproved'}`
+  return `verified by ${verdict.basis}: ${devices.join(' ')}${proved}; ${eventsText(verdict.events)}${questionText(verdict.question)}`
 }
 
 function questionText(question: KeyQuestion | undefined): string {

@@ -10,6 +10,7 @@ import { type SignerKey, signNote } from '../../src/log/note.ts'
 import { formatTilePath } from '../../src/log/tile.ts'
 import { fromHex, toBase64, toHex } from './bytes.ts'
 import { contentAfter, listedDevice, listSigner, signedList } from './device-lists.ts'
+import { INDEX_KEYS, indexLookups } from './index-lookups.ts'
 import { LyingLog, numberedKey } from './lying-log.ts'
 import { ed25519Bases, p256Bases } from './verdict-curve-bases.ts'
 import type { Json, Shape } from './verdict-edits.ts'
@@ -55,6 +56,8 @@ const forked = log.fork(20)
 forked.register(66n, 6n)
 forked.grow(300)
 
+const INDEXED = new Map(indexLookups().cases.map(each => [each.name, each]))
+
 export const NAMED_KEYS: NamedKeys = {
   plain: log.published,
   strange: { ...log.published, vrfPublicKey: stranger.published.vrfPublicKey },
@@ -66,6 +69,7 @@ export const NAMED_KEYS: NamedKeys = {
     policy: `log ${imitator.published.vkey}\nlog ${log.published.vkey}\nquorum none\n`,
     vrfPublicKey: log.published.vrfPublicKey,
   },
+  ...Object.fromEntries(['plain', 'witnessed', 'rebuilt'].map(name => [`index ${name}`, INDEX_KEYS[name]!])),
 }
 
 const alice = { userId: '1', deviceId: '1', vrfHash: log.leaf(ALICE).vrfHash }
@@ -275,6 +279,25 @@ const checkpointOf = (of: LyingLog, treeSize: number) => ({
   note: of.note(treeSize),
 })
 
+/** Those of `index-lookups.json` that hold. */
+function indexes(): Record<string, Json> {
+  const names = [
+    'several entries, the newest shown',
+    'no entry',
+    'one entry, in the tail only',
+    'the only leaf of the output log',
+    'the quorum has cosigned',
+    'a rebuilder has cosigned',
+    'the tail is unread',
+  ]
+  return Object.fromEntries(
+    names.map(name => {
+      const { name: _, verdict: __, keys, ...claim } = INDEXED.get(name)!
+      return [name, { keys: `index ${keys}`, ...claim } as unknown as Json]
+    }),
+  )
+}
+
 /** The bases of each kind of case. */
 export async function allBases(): Promise<Readonly<Record<string, Bases>>> {
   const origin = log.signer.name
@@ -318,11 +341,24 @@ export async function allBases(): Promise<Readonly<Record<string, Bases>>> {
     keys: { shape: {}, share: 4, values: published },
     consistency: { shape: {}, share: 5, values: consistencies() },
     tiles: { shape: { hex: ['tiles'] }, share: 3, values: await tilePairs() },
+    index: {
+      shape: { fixed: ['keys', 'vrfHash', 'nowMs', 'maxIndexAgeMs', 'shown', 'tail'], loose: ['proof'] },
+      share: 10,
+      values: indexes(),
+    },
     share: {
       shape: { fixed: ['origin'] },
       share: 2,
       values: {
         whole: { fragment: shareFragment({ userId: 7n, listHash }, checkpointOf(log, 40)), origin },
+        'with the note of an index': {
+          fragment: shareFragment({ userId: 7n, listHash }, checkpointOf(log, 40), {
+            ...checkpointOf(log, 40),
+            origin: log.index.signer.name,
+            note: log.index.append(log).note(),
+          }),
+          origin,
+        },
         'without a note': { fragment: shareFragment({ userId: 2n ** 64n - 1n, listHash }), origin },
         nothing: { fragment: '#top', origin },
       },

@@ -26,6 +26,7 @@ import * as portable from '../../src/log/primitives-portable.ts'
 import { formatTilePath } from '../../src/log/tile.ts'
 import { fromHex, toHex } from './bytes.ts'
 import { codeOf } from './codes.ts'
+import { type IndexClaim, verdictOn } from './index-lookups.ts'
 import type { Json } from './verdict-edits.ts'
 
 /** The keys of the logs of a corpus, by name. */
@@ -104,10 +105,15 @@ export const JUDGES: Readonly<Record<string, Judge>> = {
       return (error as { code: string }).code
     }
   },
+  index({ keys, ...claim }, keysOf) {
+    return verdictOn(keysOf(keys as string), claim as unknown as IndexClaim)
+  },
   share({ fragment, origin }) {
     return result(() => {
       const person = readShareFragment(fragment as string, origin as string)
-      return person === undefined ? 'nothing' : `${person.userId} ${person.listHash} ${person.note ?? '-'}`
+      if (person === undefined) return 'nothing'
+      const index = person.indexNote === undefined ? '' : ` ${person.indexNote}`
+      return `${person.userId} ${person.listHash} ${person.note ?? '-'}${index}`
     })
   },
   callKey({ opened, origin }) {

@@ -13,6 +13,8 @@ export interface WitnessFolder {
   readonly logs: readonly string[]
   /** In place of `logs`: the whole file. */
   readonly list?: string
+  /** Whether it rebuilds the indexes of the list. */
+  readonly isRebuilding?: boolean
   /** The port it had before, to come back at. */
   readonly port?: number
 }
@@ -30,12 +32,13 @@ export interface RunningWitness {
 /** Starts it in a folder that has its key and what it cosigned last, and ends it with the test. */
 export async function startWitness(
   t: Test,
-  { folder, name, logs, list, port = 0 }: WitnessFolder,
+  { folder, name, logs, list, isRebuilding = false, port = 0 }: WitnessFolder,
 ): Promise<RunningWitness> {
   const listFile = join(folder, 'logs')
   writeFileSync(listFile, list ?? `${logs.map(vkey => `log ${vkey}\n`).join('')}quorum none\n`)
   const key = join(folder, 'key')
   const flags = ['--key', key, '--name', name, '--logs', listFile, '--data-dir', join(folder, 'data')]
+  if (isRebuilding) flags.push('--index')
   const program = [startedProgram('scripts/witness'), ...flags, '--port', `${port}`]
   const child = spawnBound(process.execPath, program, { stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''

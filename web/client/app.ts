@@ -439,7 +439,9 @@ export class App {
       if (report.kind === 'clean') {
         const { index } = report.entries.at(-1)!
         const treeSize = report.checkpoint?.treeSize ?? 0
-        return this.#store.update({ ownKey: { kind: 'clean', index, treeSize } })
+        const { complete, isProved } = report
+        const proved = { complete, isProved }
+        return this.#store.update({ ownKey: { kind: 'clean', index, treeSize, proved } })
       }
       const sentence =
         report.foreign.length > 0

@@ -19,6 +19,7 @@ import type {
   WaitingSignIn,
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
+import type { LeastProved } from '../../src/client/client.ts'
 import { personName } from './names.ts'
 import type { CameraScan } from './scanner.ts'
 import { sentenceOf } from './sentences.ts'
@@ -147,7 +148,12 @@ export interface Challenge {
 
 export type OwnKey =
   | { readonly kind: 'none' | 'checking' }
-  | { readonly kind: 'clean'; readonly index: number; readonly treeSize: number }
+  | {
+      readonly kind: 'clean'
+      readonly index: number
+      readonly treeSize: number
+      readonly proved: LeastProved
+    }
   | { readonly kind: 'doubtful' | 'unchecked'; readonly sentence: string }
 
 /** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */

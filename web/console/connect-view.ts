@@ -51,8 +51,9 @@ function qrCode(address: string): TemplateResult {
     viewBox=${`0 0 ${rows.length} ${rows.length}`}>${svg`<path d=${path}></path>`}</svg>`
 }
 
-function keys(page: Page, { vkey, vrfPublicKey }: ConsoleState['log']): TemplateResult {
+function keys(page: Page, { vkey, vrfPublicKey, index }: ConsoleState['log']): TemplateResult {
   return html`<p class="soft">vkey</p>${command(page, vkey)}<p class="soft">vrfPublicKey</p>${command(page, vrfPublicKey)}
+    ${index === undefined ? nothing : html`<p class="soft">indexVkey</p>${command(page, index.vkey)}`}
     <p class="soft">They are this development server's own. <a href="/app/api/meta">meta</a> has them as well, under <code>log</code>.</p>`
 }
 

@@ -1,6 +1,7 @@
 /** The log as it grows: the tree's right edge, its tiles, the checkpoints, and the check of all that. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
+import type { ConsoleState } from '../../src/operations/console/events.ts'
 import { countOf, manyOf, timeOf } from '../shared/figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { command, empty, section } from './parts.ts'
@@ -21,7 +22,28 @@ export function logView(page: Page, width: number): TemplateResult {
       : html`<p class="size"><strong>${countOf(treeSize)}</strong> ${treeSize === 1 ? 'entry' : 'entries'}</p>
         ${treeDrawing(treeSize, width)}
         ${tilesDrawing(treeSize, verify.tiles)}`
-  return section('log', 'The log', aside, html`${drawing}${checkpoints(page)}${verifyView(page)}`)
+  const index = server?.log.index
+  return section(
+    'log',
+    'The log',
+    aside,
+    html`${drawing}${index === undefined ? nothing : indexRow(index, treeSize)}${checkpoints(page)}${verifyView(page)}`,
+  )
+}
+
+/** The index, by which lookups prove that they are complete. */
+function indexRow(
+  { entries, leaves, isHeld }: NonNullable<ConsoleState['log']['index']>,
+  treeSize: number,
+): TemplateResult {
+  if (isHeld) {
+    return html`<p class="notice bad">The index is held: something is wrong with it, and the line <code>index-held</code> in
+      the server's log says what. Lookups come without its proofs.</p>`
+  }
+  if (treeSize + leaves === 0) return html`<p class="soft">Index: begins with the first entry</p>`
+  const all = html`${countOf(entries)} of ${manyOf(treeSize, 'entry', 'entries')}`
+  if (leaves === 0) return html`<p class="soft">Index: is being built, ${all}</p>`
+  return html`<p class="soft"><a href="/index/checkpoint">Index</a>: ${manyOf(leaves, 'leaf', 'leaves')}, the newest over ${all}</p>`
 }
 
 /** The feed may be ahead of the state, and the other way round. */

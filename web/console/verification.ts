@@ -7,9 +7,13 @@
 import {
   compareCheckpoints,
   consistencyFromTiles,
+  type DeviceToLookUp,
   type Identity,
+  LogClient,
   type LogKeys,
   type LookupResult,
+  leastOf,
+  MemoryStore,
   type PublishedKeys,
   parseLogKeys,
   type Refusal,
@@ -34,6 +38,7 @@ import {
   tileWidth,
 } from '../../src/log/tile.ts'
 import type { Node } from '../../src/log/tree.ts'
+import { completenessWords } from '../shared/completeness.ts'
 
 /** One step of the account. `open` marks a check that was not possible, which is no fault of the log. */
 export interface Step {
@@ -154,7 +159,7 @@ async function includedEntry(
   return { index, entry: parseEntry(bytes) }
 }
 
-/** Asks for the key under the entry's hash, and whose of the owners it is. */
+/** Asks for the key under the entry's hash, whose of the owners it is, and whether it is their newest. */
 async function verifyOwner(keys: LogKeys, question: Question, index: number, entry: Entry): Promise<void> {
   const { owners, isOwnerNamed, onStep } = question
   const vrfHash = encodeBase64(entry.vrfHash)
@@ -168,6 +173,7 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
     if (verdict.kind === 'verified') {
       const newer = verdict.index === index ? '' : `; its newest key is leaf ${verdict.index}`
       onStep(holds('owner', `the VRF proof holds for ${owner.userId}_${owner.deviceId}${newer}`))
+      if (keys.index !== undefined) await verifyNewest(question, { ...owner, vrfHash })
       return
     }
     refusal = verdict
@@ -176,6 +182,17 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
   }
   if (isOwnerNamed && refusal !== undefined) throw new Stopped(failed(refusal))
   onStep(open('owner', whyNobody(owners.length)))
+}
+
+/** Whether the index proves that the device's key is the newest one. */
+async function verifyNewest({ keys, onStep }: Question, device: DeviceToLookUp): Promise<void> {
+  const store = new MemoryStore()
+  const client = new LogClient({ ...keys, url: location.origin, store })
+  const outcome = await client.lookUp(device)
+  if (outcome.kind === 'refused') throw new Stopped(failed(outcome))
+  if (outcome.kind === 'unanswered') return onStep(open('completeness', outcome.detail))
+  const step = outcome.complete === true ? holds : open
+  onStep(step('completeness', completenessWords(leastOf([outcome]))))
 }
 
 function whyNobody(owners: number): string {
@@ -209,14 +226,11 @@ function keyOf(node: Node): string {
   return `${level}/${index}`
 }
 
-async function entryBytes({ onTile }: Question, index: number, treeSize: number): Promise<Uint8Array> {
+async function entryBytes(question: Question, index: number, treeSize: number): Promise<Uint8Array> {
   const bundle = Math.floor(index / TILE_WIDTH)
   const width = tileWidth('entries', bundle, treeSize)
-  const path = formatTilePath({ level: 'entries', index: bundle, width })
-  onTile(path)
-  const answer = await fetch(`/${path}`)
-  if (!answer.ok) throw new Error(`${path} answers ${answer.status}`)
-  return entryInBundle(new Uint8Array(await answer.arrayBuffer()), index % TILE_WIDTH)
+  const bytes = await tileSource(question)({ level: 'entries', index: bundle, width })
+  return entryInBundle(bytes, index % TILE_WIDTH)
 }
 
 function holds(name: string, detail: string): Step {

@@ -60,7 +60,8 @@ async function submit(page: Page, event: SubmitEvent): Promise<void> {
   const { server } = page.state
   if (server === undefined) return
   const fields = new FormData(event.target as HTMLFormElement)
-  const keys = { vkey: server.log.vkey, vrfPublicKey: server.log.vrfPublicKey }
+  const { vkey, vrfPublicKey, index } = server.log
+  const keys = { vkey, vrfPublicKey, ...(index && { indexVkey: index.vkey }) }
   const [leaf, device] = [String(fields.get('leaf')).trim(), String(fields.get('device')).trim()]
   page.change(({ verify }) => Object.assign(verify, { isRunning: true, steps: [], tiles: new Set() }))
   const checkpoint = await verifyLog({

@@ -8,7 +8,9 @@ import {
   type KeptCheckpoint,
   LogClient,
   type LookupOutcome,
+  leastOf,
 } from '../../src/client/client.ts'
+import { completenessWords } from '../shared/completeness.ts'
 import type { LogFacts, Page } from './page.ts'
 
 export interface DeviceClaim {
@@ -41,8 +43,15 @@ function verdictOf(
 ): Pick<DeviceVerdict, 'verdict' | 'words'> {
   switch (outcome.kind) {
     case 'verified':
+      if (outcome.complete === true && outcome.indexes.length > 1) {
+        const words = `The log has another key under its hash: entries ${outcome.indexes.join(', ')}.`
+        return { verdict: 'fails', words }
+      }
       if (`${outcome.index}` === publicKeyIndex)
-        return { verdict: 'holds', words: `The log has its key: entry ${outcome.index}.` }
+        return {
+          verdict: 'holds',
+          words: `The log has its key: entry ${outcome.index}. ${completenessWords(leastOf([outcome]))}`,
+        }
       return {
         verdict: 'fails',
         words: `The log has a later key of it, entry ${outcome.index}; the server says entry ${publicKeyIndex}.`,
@@ -58,8 +67,7 @@ function verdictOf(
 function clientFor({ log, session }: Page): LogClient {
   return new LogClient({
     url: location.origin,
-    vkey: log.vkey,
-    vrfPublicKey: log.vrfPublicKey,
+    ...log,
     store: storeFor(log),
     fetch: (url, init) => {
       const { pathname } = new URL(url)
@@ -70,11 +78,11 @@ function clientFor({ log, session }: Page): LogClient {
   })
 }
 
-/** The highest checkpoint that this browser has seen of the log. */
+/** The highest checkpoints that this browser has seen of the log and its index. */
 function storeFor({ vkey }: LogFacts): CheckpointStore {
-  const name = `callsign operator checkpoint ${vkey}`
+  const nameOf = (origin: string) => `callsign operator checkpoint ${vkey} ${origin}`
   return {
-    get: () => JSON.parse(localStorage.getItem(name) ?? 'null') as KeptCheckpoint | null,
-    put: checkpoint => localStorage.setItem(name, JSON.stringify(checkpoint)),
+    get: origin => JSON.parse(localStorage.getItem(nameOf(origin)) ?? 'null') as KeptCheckpoint | null,
+    put: checkpoint => localStorage.setItem(nameOf(checkpoint.origin), JSON.stringify(checkpoint)),
   }
 }

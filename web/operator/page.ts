@@ -23,6 +23,7 @@ export interface Place {
 export interface LogFacts {
   readonly vkey: string
   readonly vrfPublicKey: string
+  readonly indexVkey?: string
 }
 
 export class Page {

@@ -60,6 +60,7 @@ type Deps = Pick<
   | 'inbox'
   | 'keysShown'
   | 'notices'
+  | 'proveAbsences'
   | 'requestRates'
   | 'restrictions'
   | 'secrets'
@@ -219,13 +220,16 @@ const publicKeys = readWithQuery(PublicKeysQuery, {
   summary: 'The devices and keys of people: oneself, contacts, open requests by token, a common call',
   access: 'restricted',
   replies: { 200: PublicKeysReply },
-  codes: ['RATE_LIMITED', 'DEVICE_NOT_LISTED', 'DEVICE_REQUIRED'],
+  codes: ['RATE_LIMITED', 'DEVICE_NOT_LISTED', 'DEVICE_REQUIRED', 'LOG_UNAVAILABLE', 'OVERLOADED'],
   rates: [{ name: 'public-keys', by: 'user' }],
-  handle: (deps: Deps, { requester, query }) => {
+  handle: async (deps: Deps, { requester, query }) => {
     const { userId } = requester
     const asked = new Set((query.userIds ?? [userId]) as UserId[])
     if ([...asked].some(each => each !== userId)) assertUnrestricted(deps, requester)
-    const found = deps.database.view(view => keysOf(view, deps, userId, asked))
+    const unlisted = deps.database.view(view => unlistedOf(view, deps, userId, asked))
+    const absenceOf = await deps.proveAbsences(unlisted)
+    // Read only now: a list may have come while the proofs were made.
+    const found = deps.database.view(view => keysOf(view, deps, { asker: userId, asked, absenceOf }))
     countUnavailable(deps, userId, found.unavailable.length)
     return { status: 200, body: found }
   },
@@ -241,12 +245,28 @@ export const DEVICES: readonly Operation<Deps>[] = [
   readDeviceLists,
 ]
 
+/** Those whose keys the asker may read, and who have no device list. */
+function unlistedOf(view: View, deps: Deps, asker: UserId, asked: ReadonlySet<UserId>): readonly UserId[] {
+  const { accounts, deviceLists, keysShown } = deps
+  return [...asked].filter(
+    userId =>
+      (userId === asker || keysShown(asker, userId) !== undefined) &&
+      accounts.read(view, userId) !== undefined &&
+      deviceLists.newest(view, userId) === undefined,
+  )
+}
+
+interface KeysAsked {
+  readonly asker: UserId
+  readonly asked: ReadonlySet<UserId>
+  readonly absenceOf: (userId: UserId) => object | undefined
+}
+
 /** An unknown user looks the same as one who hides keys from the asker. */
 function keysOf(
   view: View,
   deps: Deps,
-  asker: UserId,
-  asked: ReadonlySet<UserId>,
+  { asker, asked, absenceOf }: KeysAsked,
 ): { readonly users: readonly object[]; readonly unavailable: readonly UserId[] } {
   const { accounts, devices, keysShown } = deps
   const users: object[] = []
@@ -264,7 +284,9 @@ function keysOf(
         userId,
         displayName,
         devices: seen.map(keyOf),
-        ...deviceListMembers(view, deps, userId),
+        ...(deps.deviceLists.newest(view, userId) === undefined
+          ? { absent: absenceOf(userId) }
+          : deviceListMembers(view, deps, userId)),
       })
     }
   }

@@ -9,16 +9,17 @@ import {
   GetPublicKeysReply,
   GetPublicKeysRequest,
 } from '../../keyserver/bodies.ts'
+import { INDEX_LOOKUP_PATH } from '../../keyserver/index/index-route.ts'
+import { IndexLookup } from '../../schema/index-lookup.ts'
 import { MetaReply } from '../../schema/meta.ts'
 import { UserTokenKeys } from '../../schema/user-token.ts'
 import { NOTHING_TAKEN, type OperationForm } from '../table/operation.ts'
 
+const LOG = { ...NOTHING_TAKEN, countsFor: 'good-token', tag: 'log' } as const
 const LOOKUP = {
-  ...NOTHING_TAKEN,
+  ...LOG,
   isBodyOptional: false,
   method: 'POST',
-  countsFor: 'good-token',
-  tag: 'log',
   codes: [
     'UNKNOWN_PUBLIC_KEY_HASH',
     'IDENTITY_MISMATCH',
@@ -72,11 +73,30 @@ export function plainOperations(lookupsNeedToken: boolean): readonly OperationFo
       bodySchema: GetKeyHistoryRequest,
       replies: { 200: GetKeyHistoryReply },
     },
+    {
+      ...LOG,
+      id: 'lookUpInIndex',
+      method: 'GET',
+      path: INDEX_LOOKUP_PATH,
+      summary: 'What the index has under a key, or that it has nothing, with its proof',
+      access,
+      replies: { 200: IndexLookup },
+      codes: ['NOT_FOUND', 'INDEX_UNAVAILABLE'],
+    },
   ]
 }
 
 /** A path of the document. */
 export type PathItem = Readonly<Record<string, unknown>>
+
+const TEXT = { 'text/plain': { schema: { type: 'string' } } }
+const TILE = {
+  parameters: [
+    pathValue('level', 'Level of the tile, 0 for leaf hashes', '^(0|[1-9]|[1-5][0-9]|6[0-3])$'),
+    tileIndex(),
+  ],
+}
+const ENTRIES = { parameters: [tileIndex()] }
 
 /** The public files (c2sp.org/tlog-tiles). Their refusals are plain text, told from each other by the status. */
 export const LOG_FILE_PATHS: Readonly<Record<string, PathItem>> = {
@@ -84,20 +104,34 @@ export const LOG_FILE_PATHS: Readonly<Record<string, PathItem>> = {
     get: file('getCheckpoint', 'The newest signed tree head (c2sp.org/tlog-checkpoint)', 'text/plain'),
   },
   '/tile/{level}/{index}': {
-    parameters: [
-      pathValue('level', 'Level of the tile, 0 for leaf hashes', '^(0|[1-9]|[1-5][0-9]|6[0-3])$'),
-      tileIndex(),
-    ],
+    ...TILE,
     get: file('getTile', 'A tile of hashes (c2sp.org/tlog-tiles)', 'application/octet-stream'),
   },
   '/tile/entries/{index}': {
-    parameters: [tileIndex()],
+    ...ENTRIES,
     get: file('getEntries', 'A bundle of log entries (c2sp.org/tlog-tiles)', 'application/octet-stream'),
+  },
+  '/index/checkpoint': {
+    get: indexFile('getIndexCheckpoint', 'The newest signed tree head of the index', 'text/plain'),
+  },
+  '/index/tile/{level}/{index}': {
+    ...TILE,
+    get: indexFile('getIndexTile', 'A tile of hashes of the index', 'application/octet-stream'),
+  },
+  '/index/tile/entries/{index}': {
+    ...ENTRIES,
+    get: indexFile('getIndexEntries', 'A bundle of leaves of the index', 'application/octet-stream'),
   },
 }
 
-function file(operationId: string, summary: string, mediaType: string): object {
-  const text = { 'text/plain': { schema: { type: 'string' } } }
+/** A file of the index's output log, of the same forms. */
+function indexFile(operationId: string, summary: string, mediaType: string): object {
+  const operation = file(operationId, summary, mediaType)
+  const unavailable = { description: 'No index to answer from at the moment', content: TEXT }
+  return { ...operation, responses: { ...operation.responses, 503: unavailable } }
+}
+
+function file(operationId: string, summary: string, mediaType: string) {
   return {
     operationId,
     tags: ['log'],
@@ -106,7 +140,7 @@ function file(operationId: string, summary: string, mediaType: string): object {
     responses: {
       200: { description: 'The file, with its ETag', content: { [mediaType]: {} } },
       304: { description: 'As `If-None-Match` has it' },
-      404: { description: 'Not in the log, or not the canonical spelling of its path', content: text },
+      404: { description: 'Not in the log, or not the canonical spelling of its path', content: TEXT },
       429: { $ref: '#/components/responses/TooManyFiles' },
     },
   }

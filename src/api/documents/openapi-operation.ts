@@ -181,5 +181,10 @@ const PATH_VALUES: Readonly<Record<string, object>> = {
     description: '`id:` and the user’s id, or `ext:` and your own id of the user, percent-encoded',
   },
   keyId: { type: 'string', pattern: '^[0-9a-f]{12}$' },
+  indexKey: {
+    type: 'string',
+    pattern: '^[0-9a-f]{64}$',
+    description: 'SHA-256 of the base64 text of a VRF hash, in lower-case hexadecimal',
+  },
   webhookId: { type: 'string', pattern: '^(settings|wh_[0-9a-f]{12})$' },
 }

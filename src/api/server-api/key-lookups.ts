@@ -16,7 +16,7 @@ const lookUpKeys = serverOperationWithBody(GetPublicKeysRequest, {
   scope: 'users',
   replies: { 200: GetPublicKeysReply },
   codes: ['UNKNOWN_PUBLIC_KEY_HASH', 'IDENTITY_MISMATCH', 'LOG_UNAVAILABLE'],
-  handle: async ({ lookUpKeys }: Deps, { body }) => ({ status: 200, body: await lookUpKeys(body.targets) }),
+  handle: async ({ lookUpKeys }: Deps, { body }) => ({ status: 200, body: await lookUpKeys(body) }),
 })
 
 export const KEY_LOOKUPS: readonly ServerOperation<Deps>[] = [lookUpKeys]

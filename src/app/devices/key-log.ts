@@ -14,6 +14,7 @@ import {
   LogClient,
   type LogClientOptions,
   type OwnKeysReport,
+  otherKeyOf,
   type PublishedKeys,
   type PublishedPolicy,
   packCallKey,
@@ -44,7 +45,8 @@ export interface KeyLogDeps {
   /** It has the log, too. */
   readonly server: Pick<Server, 'url'>
   /** The keys or the policy that the app knows the log by. Checkpoints are kept in `storage`. */
-  readonly log: (PublishedKeys | PublishedPolicy) & Pick<LogClientOptions, 'fetch'>
+  readonly log: (PublishedKeys | PublishedPolicy) &
+    Pick<LogClientOptions, 'fetch' | 'completeness' | 'maxIndexAgeMs'>
   readonly onEvent: (event: KeyEvent) => void
   readonly onReset: OnReset
 }
@@ -131,6 +133,9 @@ export class KeyLog {
     const claim = { userId, deviceId, vrfHash: publicKeyHash, publicKeys: [keys.publicKey] }
     const report = await this.#held(userId, this.#client.checkOwnKeys(claim))
     if (report.kind === 'alert') this.#deps.onEvent({ kind: 'own-key-alert', userId, report })
+    // Twice the same key: other people's apps refuse it all the same.
+    else if (report.complete === true && report.entries.length > 1)
+      throw await this.refuse(userId, otherKeyOf(deviceId))
     return report
   }
 
@@ -196,7 +201,8 @@ export class KeyLog {
   async shareFragment(): Promise<string> {
     // Else a server could have this user vouch for a list that is not theirs.
     const own = await this.#listed(this.#deps.device.userId)
-    return shareFragment(own, await this.#client.highestCheckpoint())
+    const log = await this.#client.highestCheckpoint()
+    return shareFragment(own, log, await this.#client.highestIndexCheckpoint())
   }
 
   /**
@@ -212,9 +218,11 @@ export class KeyLog {
       throw damaged(cause)
     }
     if (shared === undefined) throw damaged()
-    if (shared.note === undefined) return shared
-    const refusal = await this.#compare(`${shared.userId}`, shared.note)
-    if (refusal !== undefined && FOREIGN.includes(refusal.check)) throw damaged(refusal)
+    for (const note of [shared.note, shared.indexNote]) {
+      if (note === undefined) continue
+      const refusal = await this.#compare(`${shared.userId}`, note)
+      if (refusal !== undefined && FOREIGN.includes(refusal.check)) throw damaged(refusal)
+    }
     return shared
   }
 

@@ -33,10 +33,9 @@ export class LogStores {
     const name = 'policy' in log ? this.origin : log.vkey.split('+', 2).join('+')
     this.#scope = `${userId}.${name}`
     this.#storage = storage
-    const checkpoint = `checkpoint.${this.#scope}`
     this.checkpoints = {
-      get: () => readStored<KeptCheckpoint>(storage, checkpoint, isCheckpoint),
-      put: kept => writeStored(storage, checkpoint, kept),
+      get: origin => readStored<KeptCheckpoint>(storage, this.#checkpoint(origin), isCheckpoint),
+      put: kept => writeStored(storage, this.#checkpoint(kept.origin), kept),
     }
     this.knownUsers = {
       get: id => readStored<KnownUser>(storage, this.#known(id), known => isKnownUser(known, id)),
@@ -73,6 +72,11 @@ export class LogStores {
     const pairs = await this.evidence()
     const isKept = pairs.length >= EVIDENCE_MAX || pairs.some(each => `${each}` === `${pair}`)
     if (!isKept) await writeStored(this.#storage, `evidence.${this.#scope}`, { pairs: [...pairs, pair] })
+  }
+
+  /** Where the checkpoint of the log or of its index is kept. */
+  #checkpoint(origin: string): string {
+    return `checkpoint.${this.#scope}${origin === this.origin ? '' : '.index'}`
   }
 
   #known(userId: string): string {

@@ -1,15 +1,19 @@
 /** Findings of a check of the log's tables: faults by the rule they break, and corrections. */
 
-import type { TableName } from './raw-log.ts'
+import type { IndexState } from '../../keyserver/index/index-tables.ts'
+import type { BytesName, TableName } from './raw-log.ts'
 
-/** The rules, in the order of a report. */
+/** The rules for the log, and then for its index, in the order of a report. */
 export const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf'] as const
-export type CheckName = (typeof CHECKS)[number]
+export const INDEX_CHECKS = ['index', 'index-checkpoint', 'index-leaves', 'index-tiles', 'index-map'] as const
+export type LogCheckName = (typeof CHECKS)[number]
+export type IndexCheckName = (typeof INDEX_CHECKS)[number]
+export type CheckName = LogCheckName | IndexCheckName
 
 export interface Fault {
   readonly check: CheckName
   readonly table: TableName
-  /** The row, in the words of its table: `head`, bundle or block index, `level/index` of a tile, hexadecimal node id. */
+  /** The row, in the words of its table: `head`, bundle or block index, `level/index` of a tile, hexadecimal id. */
   readonly key: string
   /** The first wrong byte of the row's value; absent for a row that is missing or should not exist. */
   readonly offset?: number
@@ -18,13 +22,15 @@ export interface Fault {
   readonly isDerived: boolean
 }
 
-/** A change that makes a derived row agree with the entries. An undefined `value` removes the tile. */
+/** A change that makes a derived row agree with the entries. An undefined `value` removes the row. */
 export type Correction =
   | {
-      readonly kind: 'tile'
+      readonly kind: 'row'
+      readonly table: BytesName
       readonly key: Uint8Array
       readonly value: Uint8Array | undefined
     }
+  | { readonly kind: 'index-state'; readonly state: IndexState }
   | {
       readonly kind: 'identity'
       readonly index: number
@@ -58,6 +64,7 @@ export interface LogReport {
 /** Collects what checks report. It passes corrections on at once, counts faults, and keeps the first of each check. */
 export class Findings {
   readonly #onCorrection: ((correction: Correction) => void) | undefined
+  #heldBack: Correction[] | undefined
   readonly #found = new Map<CheckName, { faults: number; lasting: number; first: Fault }>()
 
   constructor(onCorrection?: (correction: Correction) => void) {
@@ -72,12 +79,30 @@ export class Findings {
   }
 
   correct(correction: Correction): void {
-    this.#onCorrection?.(correction)
+    if (this.#onCorrection === undefined) return
+    if (this.#heldBack === undefined) this.#onCorrection(correction)
+    else this.#heldBack.push(correction)
   }
 
-  outcome(check: CheckName, detail: string): CheckOutcome {
+  /** From here on corrections wait for `letGo`, because whether they are right is not known yet. */
+  holdBack(): void {
+    this.#heldBack = []
+  }
+
+  letGo(areRight: boolean): void {
+    const heldBack = this.#heldBack ?? []
+    this.#heldBack = undefined
+    if (areRight) for (const correction of heldBack) this.correct(correction)
+  }
+
+  has(check: CheckName): boolean {
+    return this.#found.has(check)
+  }
+
+  /** `detail` says what was looked at; without `isLooked`, why it was not. */
+  outcome(check: CheckName, detail: string, isLooked = true): CheckOutcome {
     const found = this.#found.get(check)
-    if (found === undefined) return { check, ok: true, detail, faults: 0, lasting: 0 }
+    if (found === undefined) return { check, ok: isLooked || null, detail, faults: 0, lasting: 0 }
     return { check, ok: false, detail, ...found }
   }
 }

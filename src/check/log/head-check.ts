@@ -1,8 +1,9 @@
 /**
- * The two records of a log: who made it, and its signed checkpoint. The tree determines a checkpoint's text, so the
- * check can name the first wrong byte, up to the signature itself.
+ * The two records of a log: who made it, and its signed checkpoint; that of the index's output log is checked the same way.
+ * The tree determines a checkpoint's text, so the check can name the first wrong byte, up to the signature itself.
  */
 
+import type { INDEX_TABLES } from '../../keyserver/index/index-tables.ts'
 import { LOG_TABLES, SHOWN } from '../../keyserver/log-store.ts'
 import { type Checkpoint, formatCheckpoint, openCheckpoint, parseCheckpoint } from '../../log/checkpoint.ts'
 import { equalHashes, type Hash } from '../../log/hash.ts'
@@ -11,7 +12,7 @@ import { TILE_WIDTH } from '../../log/tile.ts'
 import { indexKey } from '../../store/engine/keys.ts'
 import { refusalOfForm } from '../../store/engine/store-form.ts'
 import type { Findings } from './fault.ts'
-import type { OneRowName, RawLog } from './raw-log.ts'
+import type { OneRowName, RawLog, RawTiles } from './raw-log.ts'
 
 /** Keys that are known from outside the store. */
 export interface KnownKeys {
@@ -47,8 +48,17 @@ export function checkMaker(raw: RawLog, known: KnownKeys, findings: Findings): V
   return known.verifier
 }
 
+/** Where a log's signed checkpoint is. */
+export interface HeadRecord {
+  readonly check: 'checkpoint' | 'index-checkpoint'
+  readonly table: typeof LOG_TABLES.head | typeof INDEX_TABLES.head
+  readonly key: 'head'
+}
+export const LOG_HEAD: HeadRecord = { check: 'checkpoint', table: LOG_TABLES.head, key: 'head' }
+
 /** The signed checkpoint as it is stored. */
 export interface StoredHead {
+  readonly record: HeadRecord
   /** The log's key, which verified it. */
   readonly verifier: VerifierKey | undefined
   /** The record's own size, beside the note. */
@@ -57,32 +67,45 @@ export interface StoredHead {
   readonly claimed: Checkpoint | undefined
   /** The same, if the log's key has signed it. */
   readonly verified: Checkpoint | undefined
+  /** The checkpoint that was shown last, if the key has signed that. */
+  readonly shown: Checkpoint | undefined
+  readonly recordedShown: unknown
 }
 
-export function readHead(raw: RawLog, verifier: VerifierKey | undefined): StoredHead {
-  const head = decoded(raw, LOG_TABLES.head, 'head')
-  const note = typeof head?.checkpoint === 'string' ? head.checkpoint : ''
+export function readHead(raw: RawLog, record: HeadRecord, verifier: VerifierKey | undefined): StoredHead {
+  const head = decoded(raw, record.table, record.key)
+  const note = noteIn(head)
+  const shown = decoded(raw, record.table, SHOWN)
   return {
+    record,
     verifier,
     recordedSize: head?.treeSize,
-    claimed: attempt(() => parseCheckpoint(note.slice(0, note.lastIndexOf('\n\n') + 1))),
+    claimed: claimIn(note),
     verified: verifier && attempt(() => openCheckpoint(note, verifier)),
+    shown: verifier && attempt(() => openCheckpoint(noteIn(shown), verifier)),
+    recordedShown: shown?.treeSize,
   }
+}
+
+/** The checkpoint in a note, whoever signed it; undefined when it is no note. */
+export function claimIn(note: string): Checkpoint | undefined {
+  return attempt(() => parseCheckpoint(note.slice(0, note.lastIndexOf('\n\n') + 1)))
 }
 
 /** Reports a stored checkpoint that is not that tree's. */
 export function judgeHead(
   raw: RawLog,
-  { verifier, recordedSize, claimed, verified }: StoredHead,
+  head: StoredHead,
   tree: { readonly treeSize: number; readonly rootHash: Hash | undefined },
   findings: Findings,
 ): void {
+  const { record, verifier, recordedSize, claimed, verified } = head
   const fault = (detail: string, offset?: number) =>
-    findings.report({ ...HEAD, ...(offset === undefined ? {} : { offset }), detail, isDerived: false })
-  checkKeys(raw, HEAD, findings)
-  const shown = shownFault(raw, verifier, claimed)
-  if (shown !== undefined) findings.report({ ...HEAD, key: SHOWN, detail: shown, isDerived: false })
-  const value = raw.recordBytes(LOG_TABLES.head, 'head')
+    findings.report({ ...record, ...(offset === undefined ? {} : { offset }), detail, isDerived: false })
+  checkKeys(raw, record, findings)
+  const shown = shownFault(raw, head)
+  if (shown !== undefined) findings.report({ ...record, key: SHOWN, detail: shown, isDerived: false })
+  const value = raw.recordBytes(record.table, record.key)
   if (value === undefined) return fault('record is missing')
   const wrong = firstWrongByte(Buffer.from(value), tree, verifier)
   if (verified === undefined) {
@@ -99,20 +122,19 @@ export function judgeHead(
 /** The fault in the head shown last, where witnesses cosign. */
 function shownFault(
   raw: RawLog,
-  verifier: VerifierKey | undefined,
-  head: Checkpoint | undefined,
+  { record, verifier, shown, recordedShown, claimed }: StoredHead,
 ): string | undefined {
-  if (raw.recordBytes(LOG_TABLES.head, SHOWN) === undefined || verifier === undefined) return undefined
-  const { checkpoint } = decoded(raw, LOG_TABLES.head, SHOWN) ?? {}
-  const shown =
-    typeof checkpoint === 'string' ? attempt(() => openCheckpoint(checkpoint, verifier)) : undefined
+  if (raw.recordBytes(record.table, SHOWN) === undefined || verifier === undefined) return undefined
   if (shown === undefined) return 'the checkpoint that was shown is not one of this log'
-  if (head !== undefined && shown.treeSize > head.treeSize) return 'a larger tree was shown than is there'
+  if (claimed !== undefined && shown.treeSize > claimed.treeSize)
+    return 'a larger tree was shown than is there'
+  if (recordedShown !== shown.treeSize)
+    return `record says size ${recordedShown}, the checkpoint ${shown.treeSize}`
   return undefined
 }
 
 /** Counts entries up to the first gap: the size of a log without a readable checkpoint. */
-export function sizeFromBundles(raw: RawLog): number {
+export function sizeFromBundles(raw: RawTiles): number {
   let bundles = 0
   while (raw.bundle(bundles) !== undefined) bundles++
   if (bundles === 0) return 0
@@ -127,16 +149,15 @@ export function sizeFromBundles(raw: RawLog): number {
 }
 
 /** Reports bundles beyond the tree. */
-export function checkBundleKeys(raw: RawLog, treeSize: number, findings: Findings): void {
+export function checkBundleKeys(raw: RawTiles, treeSize: number, findings: Findings): void {
   const bundles = Math.ceil(treeSize / TILE_WIDTH)
-  for (const key of raw.keys(LOG_TABLES.bundles)) {
+  for (const key of raw.keys(raw.entriesAre.table)) {
     const bytes = Buffer.from(key)
     const isIndex = bytes.length === indexKey(0).length
     const index = isIndex ? bytes.readUIntBE(0, bytes.length) : -1
     if (isIndex && index < bundles) continue
     findings.report({
-      check: 'entries',
-      table: LOG_TABLES.bundles,
+      ...raw.entriesAre,
       key: isIndex ? `${index}` : bytes.toString('hex'),
       detail: 'the tree has no such bundle',
       isDerived: false,
@@ -165,24 +186,33 @@ function firstWrongByte(
 }
 
 /** Reports all other records of its table. */
-function checkKeys(raw: RawLog, record: typeof MAKER | typeof HEAD, findings: Findings): void {
+function checkKeys(raw: RawLog, record: typeof MAKER | HeadRecord, findings: Findings): void {
   for (const key of raw.recordKeys(record.table)) {
-    if (key === record.key || (record === HEAD && key === SHOWN)) continue
+    if (key === record.key || (record.key === 'head' && key === SHOWN)) continue
     findings.report({ ...record, key, detail: 'no such record belongs here', isDerived: false })
   }
 }
 
 /** The members of a record, of whatever kind they are; undefined when it is none. */
-function decoded(raw: RawLog, table: OneRowName, key: string): Readonly<Record<string, unknown>> | undefined {
+export function decoded(
+  raw: RawLog,
+  table: OneRowName,
+  key: string,
+): Readonly<Record<string, unknown>> | undefined {
   const record = attempt(() => raw.record(table, key))
   return typeof record === 'object' && record !== null ? { ...record } : undefined
 }
 
-function parsedKey(vkey: unknown): VerifierKey | undefined {
+function noteIn(record: Readonly<Record<string, unknown>> | undefined): string {
+  return typeof record?.checkpoint === 'string' ? record.checkpoint : ''
+}
+
+export function parsedKey(vkey: unknown): VerifierKey | undefined {
   return typeof vkey === 'string' ? attempt(() => parseVerifierKey(vkey)) : undefined
 }
 
-function attempt<Value>(read: () => Value): Value | undefined {
+/** What `read` gives; undefined where it throws. */
+export function attempt<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch {
@@ -193,4 +223,3 @@ function attempt<Value>(read: () => Value): Value | undefined {
 /** The base64 of key id and Ed25519 signature. */
 const SIGNATURE_CHARS = 92
 const MAKER = { check: 'maker', table: LOG_TABLES.maker, key: 'maker' } as const
-const HEAD = { check: 'checkpoint', table: LOG_TABLES.head, key: 'head' } as const

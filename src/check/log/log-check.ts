@@ -1,21 +1,22 @@
 /**
- * The check of a whole log as it is stored: every entry, every tile, the signed checkpoint, the identity records and
- * the lookup table, at one moment. It names the first wrong byte of each, and continues with the rest.
+ * The check of a whole log as it is stored: every entry, every tile, the signed checkpoint, the identity records, the
+ * lookup table and the index, at one moment. It names the first wrong byte of each, and continues with the rest.
  *
- * Memory stays flat, whatever the log's size: it checks identities and lookup rows for one part of all VRF hashes at a
+ * Memory stays flat, whatever the log's size: it checks identities, lookup rows and the index's map for one part of all hashes at a
  * time, and reads the entries again for each part.
  */
 
 import { encodeBase64 } from '#primitives'
 import { equalHashes, type Hash } from '../../log/hash.ts'
 import { TILE_WIDTH } from '../../log/tile.ts'
-import { EntryBlock, type HashRange } from './entry-block.ts'
+import { hasIndex, IndexCheck } from '../index/index-check.ts'
+import { EntryBlock, rangesFor } from './entry-block.ts'
 import {
   CHECKS,
-  type CheckName,
   type CheckOutcome,
   type Correction,
   Findings,
+  type LogCheckName,
   type LogReport,
 } from './fault.ts'
 import {
@@ -23,6 +24,7 @@ import {
   checkMaker,
   judgeHead,
   type KnownKeys,
+  LOG_HEAD,
   readHead,
   sizeFromBundles,
 } from './head-check.ts'
@@ -77,7 +79,7 @@ class LogCheck {
     const raw = this.#raw
     const findings = this.#findings
     const verifier = checkMaker(raw, known, findings)
-    const head = readHead(raw, verifier)
+    const head = readHead(raw, LOG_HEAD, verifier)
     const treeSize = head.verified?.treeSize ?? sizeFromBundles(raw)
     const signedRoot = (head.verified ?? head.claimed)?.rootHash
     const tree = new TreeCheck(raw, treeSize, signedRoot, findings)
@@ -86,13 +88,15 @@ class LogCheck {
     checkBundleKeys(raw, treeSize, findings)
     checkIdentityBlocks(raw, treeSize, findings)
 
-    const ranges = rangesFor(treeSize, this.#options.entriesPerRange ?? ENTRIES_PER_RANGE)
+    const entriesPerRange = this.#options.entriesPerRange ?? ENTRIES_PER_RANGE
+    const ranges = rangesFor(treeSize, entriesPerRange)
+    const share = hasIndex(raw) ? LOG_SHARE : 1
     const lookup = new LookupCheck(raw, treeSize, unsound, findings)
     const newest = new NewestKeys(treeSize / ranges.length)
     for (const [pass, range] of ranges.entries()) {
       newest.clear()
       const identities = new IdentityCheck(raw, newest, unsound, findings)
-      await this.#eachBlock(treeSize, pass / ranges.length, 1 / ranges.length, index => {
+      await this.#eachBlock(treeSize, (share * pass) / ranges.length, share / ranges.length, index => {
         if (pass === 0) this.#readFully(index, treeSize, { tree, unsound, sample })
         else this.#block.readRange(raw, index, treeSize, range)
         identities.addBlock(this.#block, range)
@@ -103,11 +107,21 @@ class LogCheck {
 
     const rootHash = tree.finish()
     judgeHead(raw, head, { treeSize, rootHash }, findings)
+    const isSigned = isProven(rootHash, head.verified?.rootHash)
+    const log = {
+      verifier,
+      treeSize,
+      isProven: isSigned && !findings.has('entries'),
+      areTilesWhole: isSigned && !findings.has('tiles'),
+    }
+    const index = await new IndexCheck(raw, log, findings).run(entriesPerRange, async done =>
+      this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
+    )
     return {
       treeSize,
       rootHash: rootHash === undefined ? '' : encodeBase64(rootHash),
-      isProven: isProven(rootHash, head.verified?.rootHash),
-      outcomes: this.#outcomes(treeSize, lookup.rows, sample?.looked),
+      isProven: isSigned,
+      outcomes: [...this.#outcomes(treeSize, lookup.rows, sample?.looked), ...index],
     }
   }
 
@@ -134,7 +148,7 @@ class LogCheck {
   }
 
   #outcomes(treeSize: number, rows: number, sampled: number | undefined): CheckOutcome[] {
-    const looked: Record<CheckName, string> = {
+    const looked: Record<LogCheckName, string> = {
       maker: 'the record of who made the log',
       checkpoint: 'signature, size and root of the stored checkpoint',
       entries: `${treeSize} entries: their form, and their leaf hashes in the tree`,
@@ -155,15 +169,8 @@ function isProven(rootHash: Hash | undefined, signedRoot: Hash | undefined): boo
   return rootHash !== undefined && signedRoot !== undefined && equalHashes(rootHash, signedRoot)
 }
 
-/** Splits all VRF hashes so that the table of newest keys stays within its bound. */
-function rangesFor(treeSize: number, entriesPerRange: number): HashRange[] {
-  const parts = Math.min(256, Math.max(1, Math.ceil(treeSize / entriesPerRange)))
-  return Array.from({ length: parts }, (_, part) => ({
-    from: Math.floor((256 * part) / parts),
-    to: Math.floor((256 * (part + 1)) / parts),
-  }))
-}
-
 /** 2^20 keys in 2^21 slots of 27 bytes are 57 MB. */
 const ENTRIES_PER_RANGE = 2 ** 20
 const BLOCKS_PER_PROGRESS = 64
+/** The log's part of the progress, where there is an index. */
+const LOG_SHARE = 0.6

@@ -1,23 +1,24 @@
 /**
- * Puts the derived tables of a log right: tiles, the lookup table, and the earlier keys in identity records, all from
- * the entries. It never writes entries, the signed checkpoint, or user and device ids, which stand nowhere else in the
- * store.
+ * Puts the derived tables of a log right: tiles, the lookup table, the earlier keys in identity records, and the map of the
+ * index, all from the entries; the tiles of the index from its leaves. It never writes entries, leaves, signed checkpoints, or
+ * user and device ids, which stand nowhere else in the store.
  *
  * A crash midway leaves some rows repaired and the rest as they were. The lookup table is emptied and filled anew:
  * until it is full again it lags behind the entries, and the server does not start. Another repair continues after any
  * crash.
  */
 
-import { SignalError } from '../../errors.ts'
+import { assert, SignalError } from '../../errors.ts'
 import { BLOCK_RECORDS, RECORD_BYTES, readRecord, writeRecord } from '../../keyserver/identity-table.ts'
+import { INDEX_ROWS, INDEX_STATE, INDEX_TILES, MAP } from '../../keyserver/index/index-tables.ts'
 import { HEAD, IDENTITIES, LOOKUP, TILES } from '../../keyserver/log-store.ts'
 import { LookupIndex } from '../../keyserver/lookup-index.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { parseBundle, TILE_WIDTH } from '../../log/tile.ts'
 import { indexKey } from '../../store/engine/keys.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
-import type { View } from '../../store/engine/store.ts'
-import type { Correction, LogReport } from './fault.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import { type Correction, INDEX_CHECKS, type LogReport } from './fault.ts'
 import { checkLog } from './log-check.ts'
 import { RawLog } from './raw-log.ts'
 
@@ -27,7 +28,10 @@ export function reasonAgainstRepair(report: LogReport): string | undefined {
     .filter(({ check }) => NOT_DERIVED.has(check))
     .find(({ lasting }) => lasting > 0)
   if (broken !== undefined) return `${broken.check} can't be derived from anything: restore a backup`
-  return report.isProven ? undefined : 'the entries are not the tree that was signed: restore a backup'
+  if (!report.isProven) return 'the entries are not the tree that was signed: restore a backup'
+  const faulty = report.outcomes.filter(({ faults }) => faults > 0)
+  const isSignedOnly = faulty.every(({ check, faults, lasting }) => OF_INDEX.has(check) && faults === lasting)
+  return faulty.length > 0 && isSignedOnly ? OF_SIGNED_INDEX : undefined
 }
 
 /**
@@ -100,12 +104,18 @@ class LogRepair {
         change.put(IDENTITIES, indexKey(block), bytes)
       }
       for (const correction of corrections) {
-        if (correction.kind !== 'tile') continue
-        if (correction.value === undefined) change.remove(TILES, correction.key)
-        else change.put(TILES, correction.key, correction.value)
+        if (correction.kind === 'row') writeRow(change, correction)
+        if (correction.kind === 'index-state') change.put(INDEX_STATE, MAP, correction.state)
       }
     })
   }
+}
+
+function writeRow(change: Change, { table, key, value }: Extract<Correction, { kind: 'row' }>): void {
+  const derived = DERIVED.find(({ name }) => name === table)
+  assert(derived !== undefined, 'rows of no other table are corrected')
+  if (value === undefined) change.remove(derived, key)
+  else change.put(derived, key, value)
 }
 
 /** The identity blocks that the corrections change, as stored and as corrected. */
@@ -123,6 +133,11 @@ function correctedBlocks(view: View, corrections: readonly Correction[]): Map<nu
   return blocks
 }
 
+/** Tables of whole rows that are derived. */
+const DERIVED = [TILES, INDEX_TILES, INDEX_ROWS]
+const OF_INDEX: ReadonlySet<string> = new Set(INDEX_CHECKS)
+const OF_SIGNED_INDEX =
+  'what is damaged of the index is signed: restore a backup, or begin another index under a new KT_INDEX_PRIVATE_KEY'
 const NOT_DERIVED = new Set(['maker', 'checkpoint', 'entries'])
 /** 16,384 entries: a change of a megabyte or two. */
 const BUNDLES_PER_COMMIT = 64

@@ -1,5 +1,5 @@
 /**
- * The tree of the stored log: the check computes every hash tile anew and compares it, from the entries up to the
+ * The tree of a stored log: the check computes every hash tile anew and compares it, from the entries up to the
  * signed root.
  *
  * Where an entry and its leaf hash disagree, one of the two was altered. The level above tells which: the tile's hash
@@ -7,17 +7,16 @@
  * tiles above with the signed tree.
  */
 
-import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { equalHashes, HASH_BYTES, type Hash } from '../../log/hash.ts'
 import { interiorHashes, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../../log/tile.ts'
 import { foldRoots, RightEdge } from '../../log/tree.ts'
 import { tileKey } from '../../store/engine/keys.ts'
-import type { EntryBlock } from './entry-block.ts'
+import type { LeafBlock } from './entry-block.ts'
 import type { Findings } from './fault.ts'
-import type { RawLog } from './raw-log.ts'
+import type { RawTiles } from './raw-log.ts'
 
 export class TreeCheck {
-  readonly #raw: RawLog
+  readonly #raw: RawTiles
   readonly #treeSize: number
   readonly #signedRoot: Hash | undefined
   readonly #findings: Findings
@@ -30,7 +29,7 @@ export class TreeCheck {
   #isLost = false
 
   /** `signedRoot` is the checkpoint's root hash, verified or not. */
-  constructor(raw: RawLog, treeSize: number, signedRoot: Hash | undefined, findings: Findings) {
+  constructor(raw: RawTiles, treeSize: number, signedRoot: Hash | undefined, findings: Findings) {
     this.#raw = raw
     this.#treeSize = treeSize
     this.#signedRoot = signedRoot
@@ -38,7 +37,7 @@ export class TreeCheck {
   }
 
   /** Takes the bundles in order. An entry that is not the logged one is no longer sound. */
-  addBlock(block: EntryBlock): void {
+  addBlock(block: LeafBlock): void {
     const stored = this.#raw.tile(0, block.index)
     const bytes = block.width * HASH_BYTES
     const fromEntries = block.count === block.width ? block.leafHashes.slice(0, bytes) : undefined
@@ -70,7 +69,7 @@ export class TreeCheck {
    * Chooses between the entries' hashes and the row's: the ones that lead to the hash above; in doubt, the entries'.
    */
   #choose(
-    block: EntryBlock,
+    block: LeafBlock,
     fromEntries: Uint8Array | undefined,
     fromTile: Uint8Array | undefined,
   ): Uint8Array | undefined {
@@ -94,14 +93,13 @@ export class TreeCheck {
     return foldRoots([...this.#fullTiles.roots, ...edgeOf(lastHashes).roots])
   }
 
-  #judgeEntries(block: EntryBlock, hashes: Uint8Array): void {
+  #judgeEntries(block: LeafBlock, hashes: Uint8Array): void {
     for (let at = 0; at < block.count; at++) {
       if (hasSameHash(block.leafHashes, hashes, at)) continue
       // An entry with a broken form has been reported.
       if (block.isSound[at] === 1) {
         this.#findings.report({
-          check: 'entries',
-          table: LOG_TABLES.bundles,
+          ...this.#raw.entriesAre,
           key: `${block.index}`,
           offset: block.offsets[at]!,
           detail: `entry ${block.firstIndex + at} is not the one that was logged: it has another leaf hash`,
@@ -123,10 +121,10 @@ export class TreeCheck {
           : `hash ${Math.floor(offset! / HASH_BYTES)} of the tile is not that of ${level === 0 ? 'its entry' : 'the tile below'}`
     this.#reportTile(level, index, stored === undefined ? undefined : offset, detail)
     const value = hashes.slice()
-    this.#findings.correct({ kind: 'tile', key: tileKey(level, index), value })
+    this.#correct(tileKey(level, index), value)
   }
 
-  #append(block: EntryBlock, hashes: Uint8Array): void {
+  #append(block: LeafBlock, hashes: Uint8Array): void {
     if (this.#isLost) return
     if (block.width < TILE_WIDTH) {
       this.#lastTile = edgeOf(hashes)
@@ -149,7 +147,7 @@ export class TreeCheck {
   }
 
   #findStrayTiles(): void {
-    for (const key of this.#raw.keys(LOG_TABLES.tiles)) {
+    for (const key of this.#raw.keys(this.#raw.tilesAre.table)) {
       const bytes = Buffer.from(key)
       const isKey = bytes.length === TILE_KEY_BYTES
       const level = isKey ? bytes[0]! : -1
@@ -157,20 +155,22 @@ export class TreeCheck {
       if (isKey && tileWidth(level, index, this.#treeSize) > 0) continue
       const name = isKey ? `${level}/${index}` : bytes.toString('hex')
       this.#findings.report({
-        check: 'tiles',
-        table: LOG_TABLES.tiles,
+        ...this.#raw.tilesAre,
         key: name,
         detail: 'the tree has no such tile',
         isDerived: true,
       })
-      this.#findings.correct({ kind: 'tile', key: bytes, value: undefined })
+      this.#correct(bytes, undefined)
     }
+  }
+
+  #correct(key: Uint8Array, value: Uint8Array | undefined): void {
+    this.#findings.correct({ kind: 'row', table: this.#raw.tilesAre.table, key, value })
   }
 
   #reportTile(level: number, index: number, offset: number | undefined, detail: string): void {
     this.#findings.report({
-      check: 'tiles',
-      table: LOG_TABLES.tiles,
+      ...this.#raw.tilesAre,
       key: `${level}/${index}`,
       ...(offset === undefined ? {} : { offset }),
       detail,
@@ -227,7 +227,7 @@ function hasSameHash(a: Uint8Array, b: Uint8Array, position: number): boolean {
 }
 
 /** The first byte in which two rows differ, where the shorter one's end counts; undefined for equal rows. */
-function firstDifference(a: Uint8Array, b: Uint8Array): number | undefined {
+export function firstDifference(a: Uint8Array, b: Uint8Array): number | undefined {
   const shorter = Math.min(a.length, b.length)
   for (let at = 0; at < shorter; at++) if (a[at] !== b[at]) return at
   return a.length === b.length ? undefined : shorter

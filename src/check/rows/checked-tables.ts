@@ -1,5 +1,6 @@
-/** All tables by subject: each module's exported tables. The log's have a check of their own. */
+/** All tables by subject: each module's exported tables. Those of the log and its index have a check of their own. */
 
+import * as index from '../../keyserver/index/index-tables.ts'
 import * as log from '../../keyserver/log-store.ts'
 import * as accounts from '../../store/accounts/account-tables.ts'
 import * as codes from '../../store/accounts/code-tables.ts'
@@ -21,8 +22,10 @@ import { IDEMPOTENCY } from '../../store/tables/idempotency-store.ts'
 import { RATES } from '../../store/tables/rate-store.ts'
 
 const LOG = 'the log'
+const INDEX = 'the index'
 export const TABLES_BY_SUBJECT: ReadonlyMap<string, readonly AnyTable[]> = new Map([
   [LOG, tablesOf(log)],
+  [INDEX, tablesOf(index)],
   ['accounts and sessions', tablesOf(accounts)],
   ['codes and counts', [...tablesOf(codes), RATES]],
   ['devices', tablesOf(devices)],
@@ -34,10 +37,10 @@ export const TABLES_BY_SUBJECT: ReadonlyMap<string, readonly AnyTable[]> = new M
   ['the copy of a ledger', [COPY_STATE]],
 ])
 
-/** By name: all but the log's. */
+/** By name: all but those of the log and its index. */
 export const CHECKED_TABLES: ReadonlyMap<string, AnyTable> = new Map(
   [...TABLES_BY_SUBJECT]
-    .filter(([subject]) => subject !== LOG)
+    .filter(([subject]) => subject !== LOG && subject !== INDEX)
     .flatMap(([, tables]) => tables.map(table => [table.name, table])),
 )
 

@@ -9,7 +9,7 @@ export interface IndexFigures {
   readonly leaves: number
   /** How many entries of the log are newer than the shown leaf. */
   readonly lagEntries: number
-  /** Since the shown leaf; infinite before the first one. */
+  /** Since the shown leaf; before the first one since the start. */
   readonly leafAgeSeconds: number
   /** Why nothing more is appended and nothing is answered from it; undefined while all is well. */
   readonly held: string | undefined

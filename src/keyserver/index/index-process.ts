@@ -76,13 +76,14 @@ export class IndexProcess {
     })
   }
 
-  /** Resolves when there is no process any more: then the store may be closed. */
+  /** Resolves when there is no process any more, and `onKilled` was called for those there were: then the store may be closed. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
     const ended = [...this.#living].map(child => once(child, 'exit'))
     for (const child of this.#living) child.kill('SIGKILL')
     await Promise.all(ended)
+    if (ended.length > 0) this.#onKilled()
   }
 
   #start(): ChildProcess {
@@ -97,7 +98,8 @@ export class IndexProcess {
     child.once('exit', (code, signal) => {
       this.#living.delete(child)
       this.#onEnd(child, ended(`it ended (${signal ?? code})`))
-      if (code !== 0) this.#onKilled()
+      // After `close` the store may be closed.
+      if (code !== 0 && !this.#isClosed) this.#onKilled()
     })
     return child
   }

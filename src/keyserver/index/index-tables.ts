@@ -19,18 +19,27 @@ import {
 import type { View } from '../../store/engine/store.ts'
 import { bytesTable, textKeyTable } from '../../store/engine/table.ts'
 
+/** The names of the tables. */
+export const INDEX_TABLES = {
+  rows: 'index-rows',
+  tiles: 'index-tiles',
+  bundles: 'index-bundles',
+  head: 'index-head',
+  state: 'index-state',
+} as const
+
 /** See `log/patricia-rows.ts`. */
-export const INDEX_ROWS = bytesTable('index-rows', { row: NUMBER }, bytes(), {
+export const INDEX_ROWS = bytesTable(INDEX_TABLES.rows, { row: NUMBER }, bytes(), {
   holds: 'a part of the map from a hash to the entries under it',
 })
-export const INDEX_TILES = bytesTable('index-tiles', { level: KIND, index: NUMBER }, bytes(), {
+export const INDEX_TILES = bytesTable(INDEX_TABLES.tiles, { level: KIND, index: NUMBER }, bytes(), {
   holds: 'up to 256 hashes of the output log',
 })
-export const INDEX_BUNDLES = bytesTable('index-bundles', { index: NUMBER }, bytes(), {
+export const INDEX_BUNDLES = bytesTable(INDEX_TABLES.bundles, { index: NUMBER }, bytes(), {
   holds: 'up to 256 leaves of the output log',
 })
 export const INDEX_HEAD = textKeyTable(
-  'index-head',
+  INDEX_TABLES.head,
   '`head` or `shown`',
   object({ treeSize: count, checkpoint: text }),
   {
@@ -52,7 +61,7 @@ const INDEX_STATE_FORM = object({
   /** Keys of earlier indexes: with one of them an output log would begin a second time. */
   earlierVkeys: optional(listOf(text)),
 })
-export const INDEX_STATE = textKeyTable('index-state', '`map`', INDEX_STATE_FORM, {
+export const INDEX_STATE = textKeyTable(INDEX_TABLES.state, '`map`', INDEX_STATE_FORM, {
   holds: 'which key the index is of, and how far its map goes',
 })
 export const MAP = 'map'

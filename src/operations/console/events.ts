@@ -123,6 +123,16 @@ export interface ConsoleState {
     readonly vkey: string
     readonly vrfPublicKey: string
     readonly treeSize: number
+    /** Absent where the log has no index. */
+    readonly index?: {
+      readonly vkey: string
+      /** How many entries of the log its map has. */
+      readonly entries: number
+      /** Size of its output log; 0 while it is built for the first time. */
+      readonly leaves: number
+      /** Whether something is wrong with it. */
+      readonly isHeld: boolean
+    }
   }
   readonly devices: readonly {
     readonly userId: string

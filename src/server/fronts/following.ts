@@ -13,7 +13,7 @@ import { FollowedStore } from '../../store/engine/followed-store.ts'
 import { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { inboxNewsOf } from '../../store/messages/inbox-store.ts'
 import type { ServedLog } from '../listeners.ts'
-import { makerOf, readKeys } from '../open-log.ts'
+import { indexReaderOf, makerOf, readKeys } from '../open-log.ts'
 import type { Process } from '../process/process.ts'
 
 /** The first message of its parent. */
@@ -39,7 +39,8 @@ export class Following {
       cacheEntriesMax: config.log.vrfCacheEntriesMax,
       queueMax: VRF_JOBS_WAITING_MAX,
     })
-    this.log = { keys, maker: makerOf(keys), published, vrf }
+    const index = indexReaderOf(this.store, keys, onFault)
+    this.log = { keys, maker: makerOf(keys), published, index, vrf }
     const poll = () => parent.send({ kind: 'poll' } satisfies MessageToWriter)
     this.readLease = config.node && new ReadLease({ machineMs, world, poll })
     if (config.node !== undefined) parent.limitSilence(NODE_LOST_MS)

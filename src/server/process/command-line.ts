@@ -14,6 +14,8 @@ export interface ServerFlags {
   readonly config?: string
   /** A file with the newest checkpoint known to anyone. */
   readonly 'known-checkpoint'?: string
+  /** The same for the output log of the index. */
+  readonly 'known-index-checkpoint'?: string
 }
 
 /** Ends the process with exit code 0 after the usage or the version, with 2 for a flag that does not exist. */
@@ -36,10 +38,12 @@ const OPTIONS = {
   janus: { type: 'boolean' },
   config: { type: 'string' },
   'known-checkpoint': { type: 'string' },
+  'known-index-checkpoint': { type: 'string' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
-const USAGE = `usage: node --env-file=callsign.env dist/joined/src/main.js [--dev [--lan] [--janus]] [--config FILE] [--known-checkpoint FILE]
+const USAGE = `usage: node --env-file=callsign.env dist/joined/src/main.js [--dev [--lan] [--janus]] [--config FILE]
+       [--known-checkpoint FILE] [--known-index-checkpoint FILE]
 
 Serves until SIGTERM. Its settings are environment variables and those of a file; \`callsign config reference\` and
 docs/operator/settings.md list them. \`callsign config check\` looks for faults, \`callsign doctor\` tries them.
@@ -49,6 +53,8 @@ docs/operator/settings.md list them. \`callsign config check\` looks for faults,
   --janus                   with --dev: starts a Janus with it, if the program is installed
   --config FILE             settings as lines NAME=value or as a JSON object; the environment wins
   --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
+  --known-index-checkpoint FILE
+                            the same for the index: without it the server starts, and its index is held
   --version                 prints the version
 
 Exit code: 0 stopped by a signal, 1 it could not start or go on, 2 wrong usage.

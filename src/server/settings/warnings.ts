@@ -7,7 +7,7 @@ export interface Warning {
   readonly advice: string
 }
 
-/** What an operator should look at. */
+/** Settings to look at. */
 export function warningsOf(config: Config): readonly Warning[] {
   const { isDevelopment, log, application } = config
   const openFiles = config.openFiles.map(advice => ({ event: 'secret-file-open', advice }))
@@ -23,7 +23,7 @@ export function warningsOf(config: Config): readonly Warning[] {
   ]
 }
 
-/** What may well be meant, and is said all the same. */
+/** Settings that may well be meant. */
 export function notesOf({ isDevelopment, log: { keys } }: Config): readonly Warning[] {
   return isDevelopment || keys?.ktIndexPrivateKey !== undefined ? [] : [NO_INDEX]
 }

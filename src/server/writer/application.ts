@@ -7,6 +7,7 @@ import { Admission } from '../../api/table/admission.ts'
 import { RequestRates } from '../../api/table/request-rates.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { shownNetwork } from '../../domain/network.ts'
+import { absencesIn } from '../../keyserver/index/absences.ts'
 import { keyLookups } from '../../keyserver/lookups.ts'
 import { observeMedia } from '../../operations/figures.ts'
 import type { ActorSystem } from '../../runtime/system.ts'
@@ -139,7 +140,7 @@ function openLive(
 
 function open(
   { config, world, logger, metrics, media, devConsole }: WritingProcess,
-  { store, keys, published, vrf }: OpenedLog,
+  { store, keys, published, vrf, index }: OpenedLog,
   { stores, rooms, authentication, requestRates }: Live,
   { publicUrl, register }: Pick<ApplicationDeps, 'publicUrl' | 'register'>,
 ): Application {
@@ -164,7 +165,8 @@ function open(
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)
     },
-    lookUpKeys: keyLookups(published, vrf),
+    proveAbsences: absencesIn(index, vrf),
+    lookUpKeys: keyLookups(published, vrf, index),
     askRoom: rooms.ask,
     operateRoom: rooms.operate,
     callIndex: rooms.index,

@@ -63,6 +63,7 @@ export interface WriterServing extends Serving {
   readonly randomBytes: (length: number) => Uint8Array
   readonly register: ApiDeps['register']
   readonly userTokenKey: ApiDeps['userTokenKey']
+  readonly proveAbsences: ApiDeps['proveAbsences']
   /** The owner of the key that the log has under a VRF hash (64 bytes). */
   readonly identityOf: ApiDeps['identityOf']
   readonly lookUpKeys: LookUpKeys

@@ -1,11 +1,23 @@
 /** Whose keys a user reads (contract 2.5, `GET user/publicKeys`). */
 
 import t, { type Test } from 'tap'
+import type { ApiDeps } from '../../../src/api/deps.ts'
+import { possessionChallenge } from '../../../src/domain/accounts/token.ts'
 import { PRESENT_KEYS } from '../../../src/domain/contacts/friend-request.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
+import { SignalError } from '../../../src/errors.ts'
 import { newUser, type TestUser } from '../../support/application.ts'
+import { listOf, newPhone, registrationOf } from '../../support/device-lists.ts'
 import { newKey, registerDevice, twoDevices, WITH_LOG } from '../../support/device-requests.ts'
 import { openTestApi } from '../../support/test-api.ts'
+
+const INDEX_PROOF = {
+  output_log_cp: 'bm90ZQ==',
+  output_log_leaf: 'bGVhZg==',
+  output_log_proof: [Array<number>(32).fill(7)],
+  index_value: [],
+  index_proof: '',
+}
 
 /** An application in which the users of `pairs` may read each other's keys. */
 async function openForContacts(t: Test, pairs: [UserId, UserId][]) {
@@ -41,6 +53,69 @@ t.test('users read their own keys and permitted ones, and all the rest are unava
     users: [ofUser(bob, 'Bob'), ofUser(ann, 'Ann')],
     unavailable: [String(carol.userId), '7', '18446744073709551615'],
   })
+})
+
+t.test('of users without a list, and of them alone, it is proved that none is logged', async t => {
+  const pairs: [UserId, UserId][] = []
+  const asked: bigint[][] = []
+  let meanwhile = async () => {}
+  const proveAbsences: ApiDeps['proveAbsences'] = async userIds => {
+    asked.push([...userIds])
+    await meanwhile()
+    return userId =>
+      userIds.includes(userId) && userId !== hidden?.userId
+        ? { deviceId: 0n, vrfHash: `hash of ${userId}`, vrfProof: 'proof', indexProof: INDEX_PROOF }
+        : undefined
+  }
+  let hidden: TestUser | undefined
+  const keysShown = (asker: UserId, owner: UserId) =>
+    pairs.some(pair => pair.includes(asker) && pair.includes(owner)) ? PRESENT_KEYS : undefined
+  const api = await openTestApi(t, { ...WITH_LOG, keysShown, proveAbsences })
+  const [ann, bob, carol] = [await newUser(api.world), await newUser(api.world), await newUser(api.world)]
+  pairs.push([ann.userId, bob.userId])
+  const listFirst = async ({ userId, sessionId, token }: TestUser) => {
+    const phone = newPhone('phone')
+    const challenge = possessionChallenge(api.world.secrets.possession, sessionId)
+    const body = registrationOf(phone, challenge, listOf(userId, [phone]))
+    t.equal((await api.send('POST /app/api/register_device', { token, body })).status, 201)
+  }
+  const read = async () => {
+    const path = `GET /app/api/user/publicKeys?userIds=${[ann, bob, carol, { userId: 7n }].map(({ userId }) => userId)}`
+    const { status, body } = await api.send(path, { token: ann.token })
+    t.equal(status, 200)
+    return body.users.map((user: object) => [
+      'absent' in user ? user.absent : undefined,
+      'deviceList' in user,
+    ])
+  }
+  const absentOf = ({ userId }: TestUser) => ({
+    deviceId: '0',
+    vrfHash: `hash of ${userId}`,
+    vrfProof: 'proof',
+    indexProof: INDEX_PROOF,
+  })
+  t.same(await read(), [
+    [absentOf(ann), false],
+    [absentOf(bob), false],
+  ])
+  t.same(asked.splice(0), [[ann.userId, bob.userId]], 'the hash of nobody else is proved')
+  hidden = bob
+  t.same((await read())[1], [undefined, false], 'where the index does not show it, it is not said')
+  hidden = undefined
+  meanwhile = () => listFirst(ann)
+  t.same((await read())[0], [undefined, true], 'a list that comes meanwhile is shown')
+  meanwhile = async () => {}
+  asked.splice(0)
+  t.same((await read())[0], [undefined, true])
+  t.same(asked, [[bob.userId]])
+})
+
+t.test('a proof that can’t be made refuses the answer, which would else look like a lie', async t => {
+  const proveAbsences = () => Promise.reject(new SignalError('OVERLOADED', 'ordered by the test'))
+  const api = await openTestApi(t, { ...WITH_LOG, proveAbsences })
+  const { token } = await newUser(api.world)
+  const { status, body } = await api.send('GET /app/api/user/publicKeys', { token })
+  t.same([status, body.code], [503, 'OVERLOADED'])
 })
 
 t.test('a removed device has no key to be read', async t => {

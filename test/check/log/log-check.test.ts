@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { checkLog } from '../../../src/check/log/log-check.ts'
+import type { TableName } from '../../../src/check/log/raw-log.ts'
 import { RawLog } from '../../../src/check/log/raw-log.ts'
 import { reasonAgainstRepair, repairLog } from '../../../src/check/log/repair.ts'
 import { HEAD, LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
@@ -18,7 +19,7 @@ import {
   namesOf,
   storeLog,
 } from '../../support/checked-log.ts'
-import { nameOfKey, type RawTables, type RowKey, type TableName } from '../../support/damage.ts'
+import { nameOfKey, type RawTables, type RowKey } from '../../support/damage.ts'
 import { seedOf } from '../../support/seed.ts'
 import { long } from '../../support/size.ts'
 import { type Device, type DeviceKey, freshKeys, keyOf, LogWriter, SIGNER } from '../../support/stored-log.ts'
@@ -317,14 +318,15 @@ t.test(
     const { database } = await storeLog(t, mixedKeys(30))
     const store = new LogStore(database)
     const head = store.head()!
-    for (const [checkpoint, isWhole] of [
-      [head.checkpoint, true],
-      [signCheckpoint({ treeSize: 20, rootHash: new Uint8Array(32) }, SIGNER), true],
-      [signCheckpoint({ treeSize: 31, rootHash: new Uint8Array(32) }, SIGNER), false],
-      [head.checkpoint.replace('\n30\n', '\n20\n'), false],
-      ['nothing', false],
+    for (const [treeSize, checkpoint, isWhole] of [
+      [30, head.checkpoint, true],
+      [20, signCheckpoint({ treeSize: 20, rootHash: new Uint8Array(32) }, SIGNER), true],
+      [31, signCheckpoint({ treeSize: 31, rootHash: new Uint8Array(32) }, SIGNER), false],
+      [20, head.checkpoint, false],
+      [20, head.checkpoint.replace('\n30\n', '\n20\n'), false],
+      [20, 'nothing', false],
     ] as const) {
-      await store.keepShown({ treeSize: 20, checkpoint })
+      await store.keepShown({ treeSize, checkpoint })
       const report = await check(database)
       t.match(namesOf(report), isWhole ? [] : [/^checkpoint: log-head shown /], checkpoint)
       t.equal(namesOf(report).length, isWhole ? 0 : 1)

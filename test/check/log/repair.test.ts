@@ -1,10 +1,11 @@
 /** The repair of a stored log: tables derived from entries are made anew, others are left alone. */
 
 import t from 'tap'
+import type { TableName } from '../../../src/check/log/raw-log.ts'
 import { reasonAgainstRepair, repairLog } from '../../../src/check/log/repair.ts'
 import { LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
 import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../../support/checked-log.ts'
-import { nameOfKey, type TableName } from '../../support/damage.ts'
+import { nameOfKey } from '../../support/damage.ts'
 import { faultsOfStore, freshKeys, LogWriter } from '../../support/stored-log.ts'
 
 t.test('a repair derives every table but the entries, and a log goes on from it', async t => {

@@ -11,6 +11,7 @@ import { CHECKED_TABLES } from '../../../src/check/rows/checked-tables.ts'
 import { checkRows, type RowFault } from '../../../src/check/rows/row-check.ts'
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { INDEX_TABLES } from '../../../src/keyserver/index/index-tables.ts'
 import { LOG_TABLES } from '../../../src/keyserver/log-store.ts'
 import { USERS } from '../../../src/store/accounts/account-tables.ts'
 import { EXPIRY, Expiries, endingKey, TIME_BYTES } from '../../../src/store/engine/expiries.ts'
@@ -133,7 +134,11 @@ t.test('every table of the source is checked', async t => {
 })
 
 t.test('every table of a store is checked, and a whole store is clean', async t => {
-  const checked = new Set([...[...CHECKED_TABLES.keys()], ...Object.values(LOG_TABLES)])
+  const checked = new Set([
+    ...[...CHECKED_TABLES.keys()],
+    ...Object.values(LOG_TABLES),
+    ...Object.values(INDEX_TABLES),
+  ])
   t.same(
     database.tableNames().filter(name => !checked.has(name)),
     [],

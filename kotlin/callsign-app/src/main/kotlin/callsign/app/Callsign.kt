@@ -7,6 +7,7 @@ import callsign.app.calls.Kept
 import callsign.app.calls.StartOptions
 import callsign.app.calls.invitationIn
 import callsign.app.calls.readKept
+import callsign.verify.CompletenessDemand
 import callsign.verify.LogKeys
 import java.util.Locale
 import kotlinx.coroutines.CompletableDeferred
@@ -66,6 +67,9 @@ public sealed interface CallsignEvent {
  * @param passkeys what makes passkeys and signs by them, such as Android's Credential Manager.
  * @param sealedPushes with true, pushes are sealed for this device, and neither Apple nor Google can read them; false takes that
  * back, and null changes nothing.
+ * @param completeness whether the log's index has to prove keys the newest ones; unless given, where the policy in [pins] names the
+ * index, or it has proved some before. Keys without that proof are refused with `KEYS_REFUSED`, whose `check` is `completeness`.
+ * @param maxIndexAgeMs how many milliseconds ago the policy's quorum may have seen the index's newest leaf; unless given, a day.
  */
 public class Callsign(
     private val server: Server,
@@ -76,6 +80,8 @@ public class Callsign(
     private val onReset: OnReset = OnReset.ASK,
     private val passkeys: PasskeyAuthenticator? = null,
     private val sealedPushes: Boolean? = null,
+    private val completeness: CompletenessDemand? = null,
+    private val maxIndexAgeMs: Long? = null,
 ) {
     /**
      * @param server such as `https://call.example.org`.
@@ -100,6 +106,8 @@ public class Callsign(
         tlsPins: List<String> = emptyList(),
         language: String = Locale.getDefault().toLanguageTag(),
         sealedPushes: Boolean? = null,
+        completeness: CompletenessDemand? = null,
+        maxIndexAgeMs: Long? = null,
     ) : this(
         Server(server, http, clientVersion, tlsPins = tlsPins, language = language),
         pins,
@@ -109,6 +117,8 @@ public class Callsign(
         onReset,
         passkeys,
         sealedPushes,
+        completeness,
+        maxIndexAgeMs,
     )
 
     /** The parts of one signed-in user. */
@@ -453,7 +463,7 @@ public class Callsign(
         val context = operations.scope.coroutineContext
         val scope = CoroutineScope(context + SupervisorJob(context.job))
         val transport = OkHttpTransport(server.http, session)
-        val keyLog = KeyLog(session, storage, registered, pins, server.prefix, transport, onReset) {
+        val keyLog = KeyLog(session, storage, registered, pins, server.prefix, transport, onReset, completeness, maxIndexAgeMs) {
             tell(CallsignEvent.KeysChanged(it))
         }
         val ownList = OwnDeviceList(server, session, keyLog, registered)

@@ -5,8 +5,11 @@
 package callsign.app
 
 import callsign.app.CallsignException.LocalCode
+import callsign.verify.AbsentList
 import callsign.verify.CallKeyContent
 import callsign.verify.Check
+import callsign.verify.Completeness
+import callsign.verify.CompletenessDemand
 import callsign.verify.ContactDevices
 import callsign.verify.DeviceEvent
 import callsign.verify.DeviceList
@@ -96,9 +99,13 @@ internal fun publishedUserOf(members: JsonObject): PublishedUser {
         device.text("signingKey")?.let { "${device.needId("deviceId")}" to it }
     }
     val userId = members.needId("userId")
-    val user = NamedUser("$userId", named, members.text("deviceList"), members.text("deviceListHash"))
+    val absent = (members["absent"] as? JsonObject)?.let(::absentListOf)
+    val user = NamedUser("$userId", named, members.text("deviceList"), members.text("deviceListHash"), absent)
     return PublishedUser(userId, user, signingKeys.toMap())
 }
+
+private fun absentListOf(members: JsonObject) =
+    AbsentList(members.needText("vrfHash"), members.needText("vrfProof"), members["indexProof"]?.toString())
 
 /** [list] is null where the user never had one. */
 internal class OwnUser(val user: PublishedUser, val list: DeviceList?)
@@ -115,21 +122,33 @@ internal class KeyLog(
     url: String,
     transport: LogTransport,
     private val onReset: OnReset,
+    completeness: CompletenessDemand?,
+    maxIndexAgeMs: Long?,
     private val onEvent: (KeyEvent) -> Unit,
 ) {
     val self = OwnKeyHolder(device.userId, device.deviceId, device.keys)
     private val stores = LogStores(storage, device.userId, keys)
-    private val client = LogClient(keys, url, stores.checkpoints, transport)
+    private val client =
+        LogClient(keys, url, stores.checkpoints, transport, completeness = completeness, maxIndexAgeMs = maxIndexAgeMs)
     private val contacts = ContactDevices(client, stores.knownUsers) { userId, after ->
         val query = after?.let { "&after=$it" }.orEmpty()
         session.ask("GET", "user/device-lists?userId=$userId$query").texts("lists")
     }
 
-    /** Whether the log holds this device's own key, and no other in its name. Call it at each start and once a day. */
+    /**
+     * Whether the log holds this device's own key, and no other in its name. Call it at each start and once a day. Refused at
+     * `otherKey` where the log's index shows that it was logged twice.
+     */
     suspend fun checkOwn(): OwnKeysReport {
         val claim = OwnDevice(device.userId, device.deviceId, device.publicKeyHash, listOf(device.keys.publicKey))
         val report = heldReport(device.userId, checked { client.checkOwnKeys(claim) })
-        if (report.ownKeys != OwnKeys.Clean) onEvent(KeyEvent.OwnKeyAlert(device.userId, report))
+        if (report.ownKeys != OwnKeys.Clean) {
+            onEvent(KeyEvent.OwnKeyAlert(device.userId, report))
+        } else if (report.complete == Completeness.Kind.COMPLETE && report.entries.size > 1) {
+            // Twice the same key: other people's apps refuse it all the same.
+            val detail = "another key was logged under the hash of device ${device.deviceId}"
+            throw refuse(device.userId, Refusal(Check.OTHER_KEY, detail))
+        }
         return report
     }
 
@@ -179,7 +198,7 @@ internal class KeyLog(
     suspend fun shareFragment(): String {
         // Else a server could have this user vouch for a list that is not theirs.
         val own = listed(device.userId)
-        return shareFragment(own, checked { client.highestCheckpoint() })
+        return shareFragment(own, checked { client.highestCheckpoint() }, checked { client.highestIndexCheckpoint() })
     }
 
     /**
@@ -194,8 +213,10 @@ internal class KeyLog(
             throw damaged(cause)
         }
         if (shared == null) throw damaged()
-        val refusal = shared.note?.let { compare(shared.person.userId, it) }
-        if (refusal != null && refusal.check in FOREIGN) throw damaged()
+        for (note in listOfNotNull(shared.note, shared.indexNote)) {
+            val refusal = compare(shared.person.userId, note)
+            if (refusal != null && refusal.check in FOREIGN) throw damaged()
+        }
         return shared
     }
 

@@ -19,16 +19,18 @@ import callsign.verify.parseKnownUser
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
 
-internal class LogStores(private val storage: AppStorage, userId: ULong, keys: LogKeys) {
+internal class LogStores(private val storage: AppStorage, userId: ULong, private val keys: LogKeys) {
     private val scope = "$userId.${keys.name}"
 
     val checkpoints: CheckpointStore = object : CheckpointStore {
-        private val key = "checkpoint.$scope"
-
         override suspend fun get(origin: String): KeptCheckpoint? =
-            storage.read(key) { readOrNull { parseKeptCheckpoint("$it") } }
+            storage.read(keyOf(origin)) { readOrNull { parseKeptCheckpoint("$it") } }
 
-        override suspend fun put(kept: KeptCheckpoint) = storage.write(key, objectIn(formatKeptCheckpoint(kept)))
+        override suspend fun put(kept: KeptCheckpoint) =
+            storage.write(keyOf(kept.checkpoint.origin), objectIn(formatKeptCheckpoint(kept)))
+
+        /** Of the log, or of its index. */
+        private fun keyOf(origin: String) = "checkpoint.$scope${if (origin == keys.origin) "" else ".index"}"
     }
 
     val knownUsers: KnownUserStore = object : KnownUserStore {

@@ -9,8 +9,8 @@ import java.nio.ByteBuffer
 /** A person with a device list. [listHash] is SHA-256 of the newest list, base64. */
 public data class ListedPerson(val userId: ULong, val listHash: String)
 
-/** The content of a link's fragment. [note] is for [LogClient.compareWith]. */
-public data class SharedPerson(val person: ListedPerson, val note: String? = null)
+/** The content of a link's fragment. [note] is for [LogClient.compareWith], and so is [indexNote], of the log's index. */
+public data class SharedPerson(val person: ListedPerson, val note: String? = null, val indexNote: String? = null)
 
 /**
  * Twelve groups of five digits, the same for both people. Another device list gives another code, so a false list shows; it
@@ -22,13 +22,16 @@ public fun comparisonCode(one: ListedPerson, other: ListedPerson): String {
 }
 
 /**
- * The fragment for a link or QR code, with the sign `#`. Browsers do not send it to the server. [checkpoint] is the highest
- * one of this app.
+ * The fragment for a link or QR code, with the sign `#`. Browsers do not send it to the server. The checkpoints are the highest
+ * ones of this app, of the log and of its index.
  */
-public fun shareFragment(person: ListedPerson, checkpoint: SignedCheckpoint? = null): String {
-    val packed = checkpoint?.let(::packCheckpoint)
-    val note = if (packed == null) "" else "&n=${toUrl(encodeBase64(packed))}"
-    return "#u=${person.userId}&l=${toUrl(person.listHash)}$note"
+public fun shareFragment(
+    person: ListedPerson,
+    checkpoint: SignedCheckpoint? = null,
+    indexCheckpoint: SignedCheckpoint? = null,
+): String {
+    val notes = noteMember("n", checkpoint) + noteMember("i", indexCheckpoint)
+    return "#u=${person.userId}&l=${toUrl(person.listHash)}$notes"
 }
 
 /**
@@ -44,9 +47,17 @@ public fun readShareFragment(fragment: String, origin: String): SharedPerson? {
     if (userId == null || list == null) throw damaged()
     val listHash = fromUrl(list)
     if (decodeBase64(listHash).size != HASH_OCTETS) throw damaged()
-    val note = members["n="]?.let { readPackedCheckpoint(decodeBase64(fromUrl(it)), origin) ?: throw damaged() }
-    return SharedPerson(ListedPerson(userId, listHash), note)
+    val note = noteIn(members["n="], origin)
+    return SharedPerson(ListedPerson(userId, listHash), note, noteIn(members["i="], indexOriginOf(origin)))
 }
+
+private fun noteMember(name: String, checkpoint: SignedCheckpoint?): String {
+    val packed = checkpoint?.let(::packCheckpoint)
+    return if (packed == null) "" else "&$name=${toUrl(encodeBase64(packed))}"
+}
+
+private fun noteIn(packed: String?, origin: String): String? =
+    packed?.let { readPackedCheckpoint(decodeBase64(fromUrl(it)), origin) ?: throw damaged() }
 
 /** 30 digits, of 240 bits of SHA-256: to find another list with the same ones takes 2^99 tries. */
 private fun groupsOf(person: ListedPerson): List<String> {

@@ -9,13 +9,14 @@ import kotlinx.coroutines.sync.withLock
 
 /**
  * A user as `GET user/publicKeys` and a friend request's answer name it. Ids are decimal texts, as in JSON. [deviceList] is
- * base64, with the VRF hash under which the log holds its SHA-256.
+ * base64, with the VRF hash under which the log holds its SHA-256; [absent], instead of a list, is the proof that the log has none.
  */
 public data class NamedUser(
     val userId: String,
     val devices: List<NamedDevice>,
     val deviceList: String? = null,
     val deviceListHash: String? = null,
+    val absent: AbsentList? = null,
 )
 
 /** A device as the server names it; key and hash are base64. */
@@ -26,93 +27,6 @@ public data class NamedDevice(
     val publicKeyHash: String,
 )
 
-/** [deviceId] is null where all devices are meant. */
-public data class DeviceEvent(val kind: Kind, val deviceId: String? = null) {
-    /** The name of each on the wire is [wireName]. */
-    public enum class Kind(public val wireName: String) {
-        /** A device, or another key of one, that a device of the list before has signed for. */
-        ADDED_BY_LIST("added-by-list"),
-
-        /** It is not in the list any more; nothing is encrypted for it. */
-        REMOVED("removed"),
-
-        /** No device of the list before signed the list: the person has started over, or someone else is at work. */
-        RESET("reset"),
-
-        /** The server named a device that the list does not: nothing is encrypted for it. */
-        UNLISTED("unlisted"),
-
-        /** A device that no list vouches for. */
-        ADDED("added"),
-
-        /** Another key of a device that no list vouches for. */
-        REPLACED("replaced"),
-    }
-}
-
-/**
- * A change of a person's keys that nothing known before vouches for. Encrypt for them once [ContactDevices.accept] was called
- * with [listHash]: base64, of the newest list; without a list a hash of all devices and keys.
- */
-public data class KeyQuestion(val kind: Kind, val listHash: String) {
-    /** The name of each on the wire is [wireName]. */
-    public enum class Kind(public val wireName: String) {
-        /** The event of that name. */
-        RESET("reset"),
-
-        /** The person had no list before, and no key that is known has signed this one. */
-        FIRST_LIST("first-list"),
-
-        /** The event of that name, of a person without a list. */
-        ADDED("added"),
-
-        /** The event of that name, of a person without a list. */
-        REPLACED("replaced"),
-    }
-}
-
-/** The app's memory of a person. [question] is null once it was accepted. [events] are those that the app has not shown yet. */
-public data class KnownUser(
-    val userId: String,
-    val devices: List<KnownDevice>,
-    val list: KnownList? = null,
-    val events: List<DeviceEvent> = emptyList(),
-    val question: KeyQuestion? = null,
-)
-
-/** [keyHash] is SHA-256 of the public key, base64. */
-public data class KnownDevice(val deviceId: String, val keyHash: String)
-
-/**
- * [list] is base64; [index] is the leaf that holds its hash. [sinceIndex] and [sinceSeq] are of the first list since this
- * app knows the person, or since they have started over.
- */
-public data class KnownList(
-    val list: String,
-    val vrfHash: String,
-    val index: Long,
-    val sinceIndex: Long,
-    val sinceSeq: Long,
-)
-
-/** Where the app keeps what it knows: see [FileKnownUserStore]. */
-public interface KnownUserStore {
-    public suspend fun get(userId: String): KnownUser?
-
-    public suspend fun put(known: KnownUser)
-}
-
-/** A store that forgets with the process. */
-public class MemoryKnownUserStore : KnownUserStore {
-    private val known = java.util.concurrent.ConcurrentHashMap<String, KnownUser>()
-
-    override suspend fun get(userId: String): KnownUser? = known[userId]
-
-    override suspend fun put(known: KnownUser) {
-        this.known[known.userId] = known
-    }
-}
-
 /** A device to encrypt for. [signingKey] is an uncompressed P-256 point, base64; null where no list names the device. */
 public data class VerifiedDevice(val device: NamedDevice, val signingKey: String? = null)
 
@@ -121,7 +35,8 @@ public sealed interface DevicesOutcome
 
 /**
  * Encrypt for [devices] only, and ask before you do where there is a [question]: it comes again until [ContactDevices.accept]
- * is called. Each event comes again until [ContactDevices.shown] is called.
+ * is called. Each event comes again until [ContactDevices.shown] is called. [complete] is what the log's index proves of all that
+ * was looked up, the least of it; [isProved] says whether cosigners that rebuild the index vouch for all of it.
  */
 public class VerifiedDevices(
     public val basis: Basis,
@@ -129,6 +44,8 @@ public class VerifiedDevices(
     public val list: DeviceList?,
     public val events: List<DeviceEvent>,
     public val question: KeyQuestion? = null,
+    public val complete: Completeness.Kind = Completeness.Kind.UNINDEXED,
+    public val isProved: Boolean = false,
 ) : DevicesOutcome {
     /** Whether a list says which devices there are, or the server alone. */
     public enum class Basis(public val wireName: String) { LIST("list"), FIRST_USE("first-use") }
@@ -145,8 +62,9 @@ public class ContactDevices(
 
     /**
      * The devices of this person to encrypt for, once the log proves them. Refused at `deviceList` where the list or the
-     * devices named beside it do not hold, or a list that there was is left out; else at the check of a lookup that failed.
-     * Unanswered also where lists that this app missed are withheld. Throws what the store throws, and [IllegalArgumentException] for an id that is no uint64 in decimal.
+     * devices named beside it do not hold, or a list that there was is left out; at `otherKey` where the log's index shows another
+     * key under the hash of a device; else at the check of a lookup that failed. Unanswered also where lists that this app missed
+     * are withheld. Throws what the store throws, and [IllegalArgumentException] for an id that is no uint64 in decimal.
      */
     public suspend fun verify(user: NamedUser): DevicesOutcome = turn.withLock {
         if (user.deviceList == null && user.deviceListHash == null) trustOnFirstUse(user) else verifyListed(user)
@@ -198,10 +116,18 @@ public class ContactDevices(
         val known = store.get(user.userId)
         if (known?.list != null) return refused("the device list of user ${user.userId} is left out")
         val userId = uint64Of(user.userId)
-        failedLookup(lookups.lookUpAll(user.devices.map { claimOf(userId, it) }))?.let { return it }
+        val claims = user.devices.map { claimOf(userId, it) }
+        val outcomes = lookups.lookUpAll(claims)
+        failedLookup(claims, outcomes)?.let { return it }
+        val absence = when (val outcome = lookups.verifyAbsence(userId, DEVICE_LIST_SLOT, user.absent)) {
+            is Absence -> outcome.completeness
+            is Refusal -> return outcome
+            is Unanswered -> return outcome
+        }
+        val proved = listOf(absence) + completenessOf(outcomes)
         val now = user.devices.map { KnownDevice(it.deviceId, encodeBase64(sha256(decodeBase64(it.publicKey)))) }
         // A person without devices has not been met yet.
-        if (known == null && now.isEmpty()) return VerifiedDevices(VerifiedDevices.Basis.FIRST_USE, emptyList(), null, emptyList())
+        if (known == null && now.isEmpty()) return firstUse(emptyList(), emptyList(), null, proved)
         val news =
             if (known == null) emptyList()
             else changesOf(known.devices, now, DeviceEvent.Kind.ADDED, DeviceEvent.Kind.REPLACED)
@@ -212,8 +138,7 @@ public class ContactDevices(
         }
         val question = questionAfter(known, kind, unlistedDevicesHash(user.userId, now))
         val events = keep(KnownUser(user.userId, now, null, known?.events.orEmpty(), question), news)
-        val verified = user.devices.map { VerifiedDevice(it) }
-        return VerifiedDevices(VerifiedDevices.Basis.FIRST_USE, verified, null, events, question)
+        return firstUse(user.devices.map { VerifiedDevice(it) }, events, question, proved)
     }
 
     private suspend fun verifyListed(user: NamedUser, linkedHash: String? = null): DevicesOutcome {
@@ -229,8 +154,9 @@ public class ContactDevices(
         val userId = uint64Of(user.userId)
         val hash = encodeBase64(deviceListHash(read.octets))
         val slot = DeviceToLookUp(userId, DEVICE_LIST_SLOT, read.vrfHash, hash)
-        val outcomes = lookups.lookUpAll(listOf(slot) + devices.map { claimOf(userId, it) })
-        failedLookup(outcomes)?.let { return it }
+        val claims = listOf(slot) + devices.map { claimOf(userId, it) }
+        val outcomes = lookups.lookUpAll(claims)
+        failedLookup(claims, outcomes)?.let { return it }
         val index = (outcomes.first() as VerifiedKey).index
         notNewest(known?.list, index, read.kind)?.let { return it }
         val newest = NewestList(list, read.octets, read.vrfHash, index)
@@ -263,7 +189,8 @@ public class ContactDevices(
         val verified = devices.map { device ->
             VerifiedDevice(device, listed[device.deviceId]?.let { encodeBase64(it.signingKey) })
         }
-        return VerifiedDevices(VerifiedDevices.Basis.LIST, verified, list, events, question)
+        val proved = completenessOf(outcomes)
+        return VerifiedDevices(VerifiedDevices.Basis.LIST, verified, list, events, question, leastOf(proved), areProved(proved))
     }
 
     /** Judges the newest list once this app has the lists that it missed, or those since the link. Throws [Unfollowed]. */
@@ -352,41 +279,36 @@ private fun newsOf(known: KnownUser?, now: List<KnownDevice>, kind: ListKind): L
     }
 }
 
-/** A question that is open stays so for the keys that came since. */
-private fun questionAfter(known: KnownUser?, asked: KeyQuestion.Kind?, listHash: String): KeyQuestion? =
-    (asked ?: known?.question?.kind)?.let { KeyQuestion(it, listHash) }
-
-/** Names the devices of a person without a list, and their keys, in base64 of SHA-256. */
-private fun unlistedDevicesHash(userId: String, devices: List<KnownDevice>): String {
-    val lines = devices.sortedBy { uint64Of(it.deviceId) }.joinToString("") { "${it.deviceId} ${it.keyHash}\n" }
-    return encodeBase64(sha256("callsign unlisted devices v1\n$userId\n$lines".toByteArray()))
-}
-
-private fun changesOf(
-    before: List<KnownDevice>,
-    now: List<KnownDevice>,
-    added: DeviceEvent.Kind,
-    replaced: DeviceEvent.Kind,
-): List<DeviceEvent> {
-    fun keyOf(devices: List<KnownDevice>, deviceId: String) = devices.find { it.deviceId == deviceId }?.keyHash
-    val changed = now.mapNotNull { device ->
-        when (keyOf(before, device.deviceId)) {
-            null -> DeviceEvent(added, device.deviceId)
-            device.keyHash -> null
-            else -> DeviceEvent(replaced, device.deviceId)
-        }
-    }
-    val removed = before.filter { keyOf(now, it.deviceId) == null }
-    return changed + removed.map { DeviceEvent(DeviceEvent.Kind.REMOVED, it.deviceId) }
-}
-
 private fun claimOf(userId: ULong, device: NamedDevice): DeviceToLookUp =
     DeviceToLookUp(userId, uint64Of(device.deviceId), device.publicKeyHash, device.publicKey)
 
-private fun failedLookup(outcomes: List<LookupOutcome>): DevicesOutcome? =
-    outcomes.firstNotNullOfOrNull { it as? Refusal } ?: outcomes.firstNotNullOfOrNull { it as? Unanswered }
+private fun failedLookup(claims: List<DeviceToLookUp>, outcomes: List<LookupOutcome>): DevicesOutcome? =
+    outcomes.firstNotNullOfOrNull { it as? Refusal }
+        ?: outcomes.firstNotNullOfOrNull { it as? Unanswered }
+        ?: otherKey(claims, outcomes)
 
-private fun uint64Of(id: String): ULong =
+/** A device has one key for its whole life, so another one was logged by somebody else. Lists follow one another. */
+private fun otherKey(claims: List<DeviceToLookUp>, outcomes: List<LookupOutcome>): Refusal? {
+    val at = claims.indices.find { claims[it].deviceId != DEVICE_LIST_SLOT && hasOtherKey(outcomes[it]) } ?: return null
+    return Refusal(Check.OTHER_KEY, "another key was logged under the hash of device ${claims[at].deviceId}")
+}
+
+private fun hasOtherKey(outcome: LookupOutcome): Boolean {
+    val completeness = (outcome as VerifiedKey).completeness
+    return completeness is Completeness.Complete && completeness.indexes.size > 1
+}
+
+private fun completenessOf(outcomes: List<LookupOutcome>): List<Completeness> =
+    outcomes.map { (it as VerifiedKey).completeness }
+
+private fun firstUse(
+    devices: List<VerifiedDevice>,
+    events: List<DeviceEvent>,
+    question: KeyQuestion?,
+    proved: List<Completeness>,
+) = VerifiedDevices(VerifiedDevices.Basis.FIRST_USE, devices, null, events, question, leastOf(proved), areProved(proved))
+
+internal fun uint64Of(id: String): ULong =
     requireNotNull(uint64OrNull(id)) { "\"${id.take(40)}\" is not a uint64 in decimal" }
 
 private fun refused(detail: String): Refusal = Refusal(Check.DEVICE_LIST, detail)

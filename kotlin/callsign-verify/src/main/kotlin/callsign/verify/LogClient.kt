@@ -5,6 +5,7 @@
 package callsign.verify
 
 import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
@@ -30,11 +31,16 @@ public data class OwnDevice(
 /** What became of a check of own keys: [OwnKeysReport], [Refusal] or [Unanswered]. */
 public sealed interface OwnKeysOutcome
 
-/** The keys logged in the device's name; [checkpoint] is null when the server denies that there are any. */
+/**
+ * The keys logged in the device's name; [checkpoint] is null when the server denies that there are any. [complete] says
+ * whether the index proves that there are no others, and [isProved] whether cosigners that rebuild it vouch for that.
+ */
 public data class OwnKeysReport(
     val ownKeys: OwnKeys,
     val entries: List<LoggedKey>,
     val checkpoint: SignedCheckpoint? = null,
+    val complete: Completeness.Kind = Completeness.Kind.UNINDEXED,
+    val isProved: Boolean = false,
 ) : OwnKeysOutcome
 
 /** The operations of [LogClient] that [ContactDevices] needs. */
@@ -42,6 +48,8 @@ public interface KeyLookups {
     public suspend fun lookUpAll(devices: List<DeviceToLookUp>): List<LookupOutcome>
 
     public suspend fun checkOwnKeys(device: OwnDevice): OwnKeysOutcome
+
+    public suspend fun verifyAbsence(userId: ULong, deviceId: ULong, absent: AbsentList?): AbsenceOutcome
 }
 
 /**
@@ -57,6 +65,9 @@ public interface KeyLookups {
  * @param nowMs the clock, POSIX time in milliseconds.
  * @param mirror the prefix of a copy of the log's tiles, asked where the log's own are missing or wrong. Trusted with nothing
  *   either.
+ * @param completeness whether answers have to prove by the log's index that they are complete; unless given, `DEMAND` where the
+ *   policy names the index, and else `WHEN_OFFERED`. [store] keeps a checkpoint of the index, too, under an origin of its own.
+ * @param maxIndexAgeMs how long ago the quorum may have seen the newest leaf of the index; unless given, a day.
  * @throws LogException `KEY_INVALID` for [maxAgeMs] without witnesses: a checkpoint has no time of its own.
  */
 public class LogClient(
@@ -68,10 +79,22 @@ public class LogClient(
     private val maxAgeMs: Long? = null,
     private val nowMs: () -> Long = System::currentTimeMillis,
     mirror: String? = null,
+    completeness: CompletenessDemand? = null,
+    maxIndexAgeMs: Long? = null,
 ) : KeyLookups {
-    private val requests = LogRequests(url, transport, timeoutMs)
-    private val pin =
-        CheckpointPin(keys, store, tileSources(requests, mirror?.let { LogRequests(it, transport, timeoutMs) }), maxAgeMs)
+    private val prefixes = listOfNotNull(url, mirror)
+    private val sources = prefixes.map { LogRequests(it, transport, timeoutMs) }
+    private val requests = sources.first()
+    private val pin = CheckpointPin(keys, store, tilesOf(sources), maxAgeMs)
+
+    /** Null where the app does not know the index's key. */
+    private val index = keys.index?.let { index ->
+        val demand = completeness ?: if (index.isDemanded) CompletenessDemand.DEMAND else CompletenessDemand.WHEN_OFFERED
+        val tiles = tilesOf(prefixes.map { LogRequests("${it.trimEnd('/')}/index", transport, timeoutMs) })
+        val indexPin = CheckpointPin(index.log, store, tiles, maxAgeMs)
+        val tails = IndexTails(tilesOf(sources).zip(entriesOf(sources), ::TailSource))
+        IndexCheck(keys, index, demand, maxIndexAgeMs ?: INDEX_AGE_MS_MAX, nowMs, pin, indexPin, tails)
+    }
 
     init {
         if (maxAgeMs != null && keys.quorum == null)
@@ -97,10 +120,10 @@ public class LogClient(
                 return if (isDenial(found)) OwnKeysReport(compareOwnKeys(emptyList(), device.publicKeys), emptyList()) else found
         }
         return when (val history = keyHistory(device)) {
-            is Fitting.Held -> compared(device, newest, history.verdict)
+            is Fitting.Held -> compared(device, newest, history.value)
             is Fitting.Refused -> history.refusal
             is Fitting.Open ->
-                if (isDenial(history.unanswered)) incomplete(newest, "the answer that there is no history")
+                if (isDenial(history.unanswered)) incomplete(newest.index, "the answer that there is no history")
                 else history.unanswered
         }
     }
@@ -120,23 +143,36 @@ public class LogClient(
     }
 
     /**
-     * Holds a note that someone else was given by this log against the highest one seen here. When the log signed both and
-     * they do not fit, it shows different trees to different people, and `evidence` proves it.
+     * Holds a note that someone else was given by this log, or of its index, against the highest one seen here. When the log
+     * signed both and they do not fit, it shows different trees to different people, and `evidence` proves it.
      */
-    public suspend fun compareWith(note: String): CheckpointOutcome =
-        when (val verdict = verifyCheckpoint(keys, note)) {
+    public suspend fun compareWith(note: String): CheckpointOutcome {
+        if (index != null && note.startsWith("${indexOriginOf(keys.origin)}\n")) return index.compareWith(note)
+        return when (val verdict = verifyCheckpoint(keys, note)) {
             is VerifiedCheckpoint -> compared(verdict).asCheckpoint()
             is Refusal -> verdict
         }
+    }
 
     /** The highest checkpoint seen: give its note to other clients for [compareWith]. */
     public suspend fun highestCheckpoint(): SignedCheckpoint? = pin.highest()
 
+    /** The highest checkpoint of the index, for the same. */
+    public suspend fun highestIndexCheckpoint(): SignedCheckpoint? = index?.highestCheckpoint()
+
+    /**
+     * Whether nothing is in the log for a user and device, as their server says it proves with [absent]. Refused at
+     * `completeness` where the app demands that proof and there is none.
+     */
+    override suspend fun verifyAbsence(userId: ULong, deviceId: ULong, absent: AbsentList?): AbsenceOutcome =
+        index?.absent(userId, deviceId, absent) ?: Absence(Completeness.Unindexed)
+
     private suspend fun lookUpTogether(devices: List<DeviceToLookUp>): List<LookupOutcome> {
         val floorSize = pinnedSize()
         val targets = devices.map { JsonObject(mapOf("publicKeyHash" to JsonPrimitive(it.vrfHash))) }
+        val asked = mapOf("targets" to JsonArray(targets)) + if (index?.isAsked == true) mapOf("index" to JsonPrimitive(true)) else emptyMap()
         val answer = try {
-            requests.post("api/get-public-keys", JsonObject(mapOf("targets" to JsonArray(targets))))
+            requests.post("api/get-public-keys", JsonObject(asked))
         } catch (error: NoAnswer) {
             return devices.map { error.toUnanswered() }
         }
@@ -145,13 +181,17 @@ public class LogClient(
             val detail = "the answer does not have one result for each of ${devices.size} devices"
             return devices.map { Refusal(Check.PROOF, detail) }
         }
-        return devices.zip(results) { device, result ->
-            val claim = LookupClaim(device.userId, device.deviceId, device.vrfHash, device.publicKey)
-            when (val verdict = verifyLookup(keys, claim, result)) {
-                is VerifiedKey -> fitting(verdict, floorSize).asLookup()
-                is Refusal -> verdict
-            }
+        return devices.zip(results) { device, result -> judged(device, result, floorSize) }
+    }
+
+    private suspend fun judged(device: DeviceToLookUp, result: JsonElement, floorSize: Long): LookupOutcome {
+        val claim = LookupClaim(device.userId, device.deviceId, device.vrfHash, device.publicKey)
+        val outcome = when (val verdict = verifyLookup(keys, claim, result)) {
+            is VerifiedKey -> fitting(verdict, floorSize).asLookup()
+            is Refusal -> verdict
         }
+        if (outcome !is VerifiedKey || index?.isAsked != true) return outcome
+        return index.complete(outcome, (result as JsonObject)["indexProof"])
     }
 
     private suspend fun keyHistory(device: OwnDevice): Fitting<VerifiedHistory> {
@@ -170,31 +210,25 @@ public class LogClient(
 
     private fun compared(device: OwnDevice, newest: VerifiedKey, history: VerifiedHistory): OwnKeysOutcome {
         val entries = history.entries
-        if (entries.none { it.index == newest.index })
-            return incomplete(newest, "the history at tree size ${history.checkpoint.treeSize}")
+        val complete = newest.completeness as? Completeness.Complete
+        val shown = complete?.indexes ?: listOf(newest.index)
+        val leftOut = shown.find { index -> entries.none { it.index == index } }
+        if (leftOut != null) return incomplete(leftOut, "the history at tree size ${history.checkpoint.treeSize}")
         val ownKeys = compareOwnKeys(entries, device.publicKeys, LoggedKey(newest.index, newest.publicKey))
-        return OwnKeysReport(ownKeys, entries, history.checkpoint)
+        val proved = listOf(newest.completeness)
+        return OwnKeysReport(ownKeys, entries, history.checkpoint, leastOf(proved), areProved(proved))
     }
 
     private suspend fun pinnedSize(): Long = pin.highest()?.treeSize ?: 0
 
-    /** An answer that verified by itself, beside what witnesses and earlier checkpoints say. */
-    private sealed interface Fitting<out Verified> {
-        class Held<Verified>(val verdict: Verified) : Fitting<Verified>
-
-        class Refused(val refusal: Refusal) : Fitting<Nothing>
-
-        class Open(val unanswered: Unanswered) : Fitting<Nothing>
-    }
-
     private fun Fitting<VerifiedKey>.asLookup(): LookupOutcome = when (this) {
-        is Fitting.Held -> verdict
+        is Fitting.Held -> value
         is Fitting.Refused -> refusal
         is Fitting.Open -> unanswered
     }
 
     private fun Fitting<VerifiedCheckpoint>.asCheckpoint(): CheckpointOutcome = when (this) {
-        is Fitting.Held -> verdict
+        is Fitting.Held -> value
         is Fitting.Refused -> refusal
         is Fitting.Open -> unanswered
     }
@@ -216,11 +250,14 @@ public class LogClient(
     /** Whether the server says that nothing is logged under the hash. */
     private fun isDenial(unanswered: Unanswered): Boolean = unanswered.code == "UNKNOWN_PUBLIC_KEY_HASH"
 
-    private fun incomplete(newest: VerifiedKey, history: String): Refusal =
-        Refusal(Check.HISTORY, "$history leaves out leaf ${newest.index}, which a lookup shows")
+    private fun incomplete(index: Long, history: String): Refusal =
+        Refusal(Check.HISTORY, "$history leaves out leaf $index, which a lookup shows")
 
     private companion object {
         const val LOOKUP_TARGETS_MAX = 64
+
+        /** Leaves come every quarter of an hour, and a clock may be wrong. */
+        const val INDEX_AGE_MS_MAX = 24 * 3_600_000L
     }
 }
 
@@ -228,15 +265,25 @@ public class LogClient(
  * Ways to read tiles: each begins with another source, and falls back where it lacks a tile. Tiles prove nothing one by one, so
  * one way after the other is tried against the signed root.
  */
-private fun tileSources(log: LogRequests, mirror: LogRequests?): List<FetchTile> {
-    if (mirror == null) return listOf(FetchTile(log::tile))
-    return listOf(log to mirror, mirror to log).map { (first, other) ->
-        FetchTile { tile ->
+private fun tilesOf(sources: List<LogRequests>): List<FetchTile> =
+    sources.map { first -> FetchTile { tile -> fromAny(sources, first) { it.tile(tile) } } }
+
+private fun entriesOf(sources: List<LogRequests>): List<FetchEntries> =
+    sources.map { first -> FetchEntries { bundle -> fromAny(sources, first) { it.entries(bundle) } } }
+
+private suspend fun <Part> fromAny(
+    sources: List<LogRequests>,
+    first: LogRequests,
+    ask: suspend (LogRequests) -> Part,
+): Part {
+    val others = sources.filter { it !== first }
+    return others.fold(suspend { ask(first) }) { tried, other ->
+        suspend {
             try {
-                first.tile(tile)
+                tried()
             } catch (_: NoAnswer) {
-                other.tile(tile)
+                ask(other)
             }
         }
-    }
+    }()
 }

@@ -41,6 +41,27 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         hashes(tile.copy(width = TILE_WIDTH)).copyOf(tile.width * HASH_OCTETS)
     }
 
+    /** The entries of a bundle. A log may drop a partial one once it has the full one, which begins with it. */
+    suspend fun entries(bundle: EntryBundle): List<ByteArray> = try {
+        entriesIn(bundle)
+    } catch (error: NoAnswer) {
+        if (bundle.width == TILE_WIDTH || error.status == null) throw error
+        entriesIn(bundle.copy(width = TILE_WIDTH)).take(bundle.width)
+    }
+
+    private suspend fun entriesIn(bundle: EntryBundle): List<ByteArray> {
+        val path = formatBundlePath(bundle)
+        val answer = request(path, null, bundle.width * ENTRY_OCTETS_MAX)
+        if (answer.status != 200) throw NoAnswer("$path answers ${answer.status}", answer.status)
+        val entries = try {
+            parseBundle(answer.body)
+        } catch (error: LogException) {
+            throw NoAnswer("$path is not of its form: ${error.message}")
+        }
+        if (entries.size == bundle.width) return entries
+        throw NoAnswer("$path has ${entries.size} entries instead of ${bundle.width}", answer.status)
+    }
+
     private suspend fun hashes(tile: Tile): ByteArray {
         val path = formatTilePath(tile)
         val length = tile.width * HASH_OCTETS
@@ -68,5 +89,8 @@ internal class LogRequests(url: String, private val transport: LogTransport, pri
         /** The longest key history, a thousand keys of 1,024 characters, has 2.3 MB in a log of a million entries. */
         const val ANSWER_OCTETS_MAX = 4 * 1024 * 1024
         const val NOTE_OCTETS_MAX = 1_000_000
+
+        /** In a bundle, with its length, of the longest key that a log of this kind takes: 1,024 characters. */
+        const val ENTRY_OCTETS_MAX = 2 + 88 + 1 + 1_024 + 1
     }
 }

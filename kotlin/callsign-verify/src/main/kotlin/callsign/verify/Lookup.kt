@@ -28,12 +28,16 @@ public sealed interface LookupVerdict : LookupOutcome
 /** [LookupVerdict], or [Unanswered]. */
 public sealed interface LookupOutcome
 
-/** The log holds this key for this user and device, at leaf [index] of the tree of [checkpoint]. */
+/**
+ * The log holds this key for this user and device, at leaf [index] of the tree of [checkpoint]. [completeness] says whether it is
+ * the newest of its hash: [verifyLookup] does not ask, [LogClient] does.
+ */
 public data class VerifiedKey(
     val publicKey: String,
     val vrfHash: String,
     val index: Long,
     override val checkpoint: SignedCheckpoint,
+    val completeness: Completeness = Completeness.Unindexed,
 ) : LookupVerdict, Checkpointed
 
 /** A check that held, for a readable account. */

@@ -45,6 +45,24 @@ internal fun foldRoots(hashes: List<ByteArray>): ByteArray =
 /** The root hash of the tree of that size. */
 internal fun rootHash(treeSize: Long, readHashes: ReadHashes): ByteArray = foldRoots(readHashes(rootNodes(treeSize)))
 
+/** The right edge of a tree, which grows: [roots] are the hashes of its [rootNodes]. */
+internal class RightEdge(private var treeSize: Long, roots: List<ByteArray>) {
+    private val roots = roots.toMutableList()
+
+    fun append(leafHash: ByteArray) {
+        var hash = leafHash
+        var complete = treeSize
+        while (complete % 2 == 1L) {
+            hash = hashNode(roots.removeAt(roots.lastIndex), hash)
+            complete /= 2
+        }
+        roots += hash
+        treeSize++
+    }
+
+    fun rootHash(): ByteArray = foldRoots(roots)
+}
+
 /**
  * The nodes to read for the way from a node up to the root, in order. Those from [foldStart] up to, not including,
  * [foldEnd] fold into one hash: at most one sibling on the way is an incomplete subtree, the right end of the tree.

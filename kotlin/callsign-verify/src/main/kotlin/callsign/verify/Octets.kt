@@ -3,6 +3,7 @@ package callsign.verify
 
 import java.math.BigInteger
 import java.nio.ByteBuffer
+import java.nio.charset.CharacterCodingException
 import java.security.MessageDigest
 
 /** SHA-256 of the parts, one after the other: 32 octets. */
@@ -17,6 +18,13 @@ private fun digest(algorithm: String, parts: Array<out ByteArray>): ByteArray {
     return digest.digest()
 }
 
+/** Throws `MALFORMED` for octets that are not UTF-8. */
+internal fun decodeUtf8(octets: ByteArray): String = try {
+    Charsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(octets)).toString()
+} catch (cause: CharacterCodingException) {
+    throw LogException(LogErrorCode.MALFORMED, "text is not UTF-8", cause)
+}
+
 /** The octets themselves. Throws `MALFORMED` unless there are [length] of them. */
 internal fun ofLength(octets: ByteArray, length: Int): ByteArray {
     if (octets.size != length) throw malformed("${octets.size} octets where $length belong")
@@ -25,6 +33,9 @@ internal fun ofLength(octets: ByteArray, length: Int): ByteArray {
 
 /** The big-endian uint32 in the first four octets. */
 internal fun uint32At(octets: ByteArray): UInt = ByteBuffer.wrap(octets).getInt().toUInt()
+
+/** The big-endian uint16 from [at] on. */
+internal fun uint16At(octets: ByteArray, at: Int): Int = ByteBuffer.wrap(octets).getShort(at).toInt() and 0xffff
 
 internal fun octetsOf(value: UInt): ByteArray = ByteBuffer.allocate(4).putInt(value.toInt()).array()
 

@@ -53,8 +53,8 @@ public fun compareCheckpoints(known: SignedCheckpoint, seen: SignedCheckpoint): 
 
 /** As [verifyCheckpoint], but throws [CheckFailed]. */
 internal fun openSignedCheckpoint(keys: LogKeys, note: String): SignedCheckpoint {
-    keys.lastOpened?.takeIf { it.note == note }?.let { return it }
-    return openUnknown(keys, note).also { keys.lastOpened = it }
+    keys.lastOpened.find { it.note == note }?.let { return it }
+    return openUnknown(keys, note).also(keys.lastOpened::keep)
 }
 
 private fun openUnknown(keys: LogKeys, note: String): SignedCheckpoint {

@@ -5,9 +5,6 @@
  */
 package callsign.verify
 
-import java.nio.ByteBuffer
-import java.nio.charset.CharacterCodingException
-
 /** A possible signer, from a verifier key (vkey). [publicKey] has 32 octets. */
 internal class VerifierKey(val name: String, val keyId: UInt, val publicKey: ByteArray)
 
@@ -81,14 +78,7 @@ internal fun openNote(note: String, verifiers: List<VerifierKey>): OpenedNote {
 }
 
 /** As [openNote] of a text. Throws `MALFORMED` where the octets are not UTF-8. */
-internal fun openNote(note: ByteArray, verifiers: List<VerifierKey>): OpenedNote {
-    val text = try {
-        Charsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(note)).toString()
-    } catch (cause: CharacterCodingException) {
-        throw LogException(LogErrorCode.MALFORMED, "note is not UTF-8", cause)
-    }
-    return openNote(text, verifiers)
-}
+internal fun openNote(note: ByteArray, verifiers: List<VerifierKey>): OpenedNote = openNote(decodeUtf8(note), verifiers)
 
 /** Reads a note and verifies nothing. Throws `MALFORMED` for bad form. */
 internal fun readNote(note: String): ReadNote {

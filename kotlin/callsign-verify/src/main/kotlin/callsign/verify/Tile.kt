@@ -15,14 +15,38 @@ private const val TILE_LEVEL_MAX = 63
 internal fun formatTilePath(tile: Tile): String {
     if (tile.level !in 0..TILE_LEVEL_MAX || tile.width !in 1..TILE_WIDTH || tile.index !in 0..SAFE_MAX)
         throw malformed("no tile has level ${tile.level}, index ${tile.index} and width ${tile.width}")
-    var groups = threeDigits(tile.index % 1000)
-    var rest = tile.index / 1000
+    return "tile/${tile.level}/${placeOf(tile.index, tile.width)}"
+}
+
+/** [width] counts the entries of the bundle, those of the tile of level 0 with this [index]: 1 to 256, 256 = full. */
+internal data class EntryBundle(val index: Long, val width: Int)
+
+/** The bundle's path without a leading slash, `tile/entries/x001/067.p/5`. */
+internal fun formatBundlePath(bundle: EntryBundle): String = "tile/entries/${placeOf(bundle.index, bundle.width)}"
+
+/** The entries of a bundle. Throws `MALFORMED` when it ends inside an entry or holds more than 256. */
+internal fun parseBundle(octets: ByteArray): List<ByteArray> {
+    val entries = mutableListOf<ByteArray>()
+    var at = 0
+    while (at < octets.size) {
+        val start = at + 2
+        val length = if (start > octets.size) 0 else uint16At(octets, at)
+        if (start + length > octets.size) throw malformed("bundle ends inside the entry at octet $at")
+        entries += octets.copyOfRange(start, start + length)
+        at = start + length
+    }
+    if (entries.size > TILE_WIDTH) throw malformed("bundle of ${entries.size} entries exceeds $TILE_WIDTH")
+    return entries
+}
+
+private fun placeOf(index: Long, width: Int): String {
+    var groups = threeDigits(index % 1000)
+    var rest = index / 1000
     while (rest > 0) {
         groups = "x${threeDigits(rest % 1000)}/$groups"
         rest /= 1000
     }
-    val partial = if (tile.width == TILE_WIDTH) "" else ".p/${tile.width}"
-    return "tile/${tile.level}/$groups$partial"
+    return if (width == TILE_WIDTH) groups else "$groups.p/$width"
 }
 
 /** The tile's width in a tree of [treeSize]: 256 when full, 0 when the tree does not reach it. */

@@ -60,9 +60,7 @@ private fun compareInTiles(
     older: SignedCheckpoint,
     newer: SignedCheckpoint,
 ): TileConsistency {
-    val readHashes: ReadHashes = { nodes ->
-        nodes.map { node -> hashInTile(tiles.getValue(tileFor(node, newer.treeSize)), node) }
-    }
+    val readHashes = hashReader(tiles, newer.treeSize)
     val oldRoot = rootHash(older.treeSize, readHashes)
     val proof = proveConsistency(older.treeSize, newer.treeSize, readHashes)
     val newRoot = decodeBase64(newer.rootHash)
@@ -77,12 +75,17 @@ private fun compareInTiles(
     return TileConsistency.Inconsistent(Check.CONSISTENCY, detail)
 }
 
-private suspend fun fetchTiles(fetchTile: FetchTile, nodes: List<Node>, treeSize: Long): Map<Tile, ByteArray> =
+/** The tiles that hold [nodes], each as wide as a tree of [treeSize] has it. */
+internal suspend fun fetchTiles(fetchTile: FetchTile, nodes: List<Node>, treeSize: Long): Map<Tile, ByteArray> =
     coroutineScope {
         val wanted = nodes.map { tileFor(it, treeSize) }.distinct()
         val fetched = wanted.map { tile -> async { fetchTile.fetch(tile) } }.awaitAll()
         wanted.zip(fetched).toMap()
     }
+
+internal fun hashReader(tiles: Map<Tile, ByteArray>, treeSize: Long): ReadHashes = { nodes ->
+    nodes.map { node -> hashInTile(tiles.getValue(tileFor(node, treeSize)), node) }
+}
 
 /** The tile that holds the node, as wide as a tree of [treeSize] has it: only that width is sure to be there. */
 private fun tileFor(node: Node, treeSize: Long): Tile {

@@ -53,6 +53,12 @@ public enum class Check(public val wireName: String) {
 
     /** A user's device list, or a device named beside it, does not hold. */
     DEVICE_LIST("deviceList"),
+
+    /** The log's index does not prove that the answer is the newest entry of its hash, or that there is none. */
+    COMPLETENESS("completeness"),
+
+    /** Another key was logged under the hash of a device: someone can have put it there to listen in. */
+    OTHER_KEY("otherKey"),
 }
 
 /** Two signed notes that contradict each other, the one [known] before first. */
@@ -72,6 +78,7 @@ public data class Refusal(
     ComparisonVerdict,
     WitnessVerdict,
     OwnKeysOutcome,
+    AbsenceOutcome,
     DevicesOutcome
 
 /**
@@ -87,6 +94,7 @@ public data class Unanswered(
 ) : LookupOutcome,
     CheckpointOutcome,
     OwnKeysOutcome,
+    AbsenceOutcome,
     DevicesOutcome
 
 /** A check that did not hold, on its way to the verifier that returns its refusal. It has no stack trace. */

@@ -19,11 +19,15 @@ internal class WitnessGroup(
     val members: List<QuorumMember>,
 ) : QuorumMember
 
-/** [quorum] is null where the policy asks for none. */
+/**
+ * [quorum] is null where the policy asks for none. [rebuilders] is the member of that name, if any: whoever rebuilds an index
+ * before cosigning its checkpoint, which is our own convention.
+ */
 internal class WitnessPolicy(
     val logs: List<VerifierKey>,
     val witnesses: List<Witness>,
     val quorum: QuorumMember?,
+    val rebuilders: QuorumMember?,
 )
 
 /** Reads a policy. Throws `MALFORMED`, with the number of the line, for what the specification does not allow. */
@@ -67,7 +71,7 @@ private class PolicyReader {
 
     fun policy(): WitnessPolicy {
         val quorum = quorumLine ?: throw malformed("policy has no quorum line")
-        return WitnessPolicy(logs, witnesses, quorum.member)
+        return WitnessPolicy(logs, witnesses, quorum.member, members[REBUILDERS])
     }
 
     fun read(keyword: String, words: List<String>) = when (keyword) {
@@ -134,6 +138,7 @@ private fun thresholdOf(text: String, members: Int): Int = when (text) {
     }
 }
 
+private const val REBUILDERS = "rebuilders"
 private val RESERVED = setOf("all", "any", "none")
 
 /** Room for some hundred witnesses. */

@@ -36,6 +36,13 @@ class StoriesTest {
         assertTrue(told >= 28, "$told lies")
     }
 
+    /** `test/support/index-stories.ts` says what each lie about the index is. */
+    @Test
+    fun `an index that lies, or a server that lies about it, is found out as in the TypeScript client`() {
+        val told = tell(File(projectRoot, "test/vectors/client-index.jsonl"))
+        assertTrue(told >= 20, "$told stories")
+    }
+
     /** `test/support/cache-stories.ts` says who lies in each, and that only servers leave evidence. */
     @Test
     fun `a cache that is late or lies is told apart from a server that lies as in the TypeScript client`() {
@@ -54,7 +61,7 @@ class StoriesTest {
     private fun tell(file: File): Int {
         val lines = file.readLines().map(Json::parseToJsonElement)
         val head = lines.first()
-        val plain = head["keys"].let { LogKeys.ofVerifierKey(it.text("vkey"), it.text("vrfPublicKey")) }
+        val plain = keysOf(head["keys"])
         for ((at, line) in lines.drop(1).withIndex()) {
             val policy = line.textOrNull("policy")
             val keys = if (policy == null) plain else LogKeys.ofPolicy(policy, head["keys"].text("vrfPublicKey"))
@@ -87,6 +94,8 @@ private class Story(private val keys: LogKeys, folder: File, private val options
         options.find("maxAgeMs")?.let { options.number("maxAgeMs") },
         { nowMs },
         options.textOrNull("mirror"),
+        CompletenessDemand.entries.find { it.wireName == options.textOrNull("completeness") },
+        options.find("maxIndexAgeMs")?.let { options.number("maxIndexAgeMs") },
     )
 
     private suspend fun answer(request: LogRequest): LogAnswer {
@@ -162,7 +171,8 @@ private class Story(private val keys: LogKeys, folder: File, private val options
         val pending = kept?.pending.orEmpty().joinToString(" ", transform = ::sizeIn)
         val list = known?.list?.let { ", list ${it.index} since ${it.sinceIndex} ${it.sinceSeq}" }.orEmpty()
         val events = known?.let { ", ${eventsText(it.events)}${questionText(it.question)}" }.orEmpty()
-        return " | ${kept?.checkpoint?.treeSize ?: "none"}, pending $pending$list$events"
+        val index = checkpoints.get("${keys.origin}/index")?.let { ", index ${it.checkpoint.treeSize}" }.orEmpty()
+        return " | ${kept?.checkpoint?.treeSize ?: "none"}, pending $pending$index$list$events"
     }
 }
 
@@ -173,6 +183,7 @@ private fun namedUser(user: JsonElement) = NamedUser(
     },
     user.textOrNull("deviceList"),
     user.textOrNull("deviceListHash"),
+    user.find("absent")?.let { AbsentList(it.text("vrfHash"), it.text("vrfProof"), it.find("indexProof")?.toString()) },
 )
 
 private fun refusalText(refusal: Refusal): String = "refused at ${refusal.check.wireName}${evidenceText(refusal.evidence)}"
@@ -184,7 +195,9 @@ private fun evidenceText(evidence: Evidence?): String =
     if (evidence == null) "" else " by ${sizeIn(evidence.known)} and ${sizeIn(evidence.seen)}"
 
 private fun lookupText(outcome: LookupOutcome): String = when (outcome) {
-    is VerifiedKey -> "verified ${outcome.index} of ${outcome.checkpoint.treeSize}"
+    is VerifiedKey ->
+        "verified ${outcome.index} of ${outcome.checkpoint.treeSize}" +
+            if (outcome.completeness == Completeness.Unindexed) "" else ", ${completenessText(outcome.completeness)}"
     is Refusal -> refusalText(outcome)
     is Unanswered -> unansweredText(outcome)
 }
@@ -215,7 +228,9 @@ private fun devicesText(outcome: DevicesOutcome): String = when (outcome) {
     is Unanswered -> unansweredText(outcome)
     is VerifiedDevices -> {
         val devices = outcome.devices.joinToString(" ") { "${it.device.deviceId}${if (it.signingKey == null) "" else "+"}" }
-        "verified by ${outcome.basis.wireName}: $devices; ${eventsText(outcome.events)}${questionText(outcome.question)}"
+        val proof = if (outcome.isProved) "proved" else "unproved"
+        val complete = outcome.complete.takeIf { it != Completeness.Kind.UNINDEXED }?.let { ", complete ${it.wireName} $proof" }
+        "verified by ${outcome.basis.wireName}: $devices${complete.orEmpty()}; ${eventsText(outcome.events)}${questionText(outcome.question)}"
     }
 }
 

@@ -66,11 +66,11 @@ private fun differencesIn(file: File): Judged {
     return Judged(seed, cases, differences)
 }
 
-private fun keysOf(published: JsonElement): LogKeys {
+fun keysOf(published: JsonElement): LogKeys {
     val policy = published.textOrNull("policy")
     val vrfPublicKey = published.text("vrfPublicKey")
     return if (policy != null) LogKeys.ofPolicy(policy, vrfPublicKey)
-    else LogKeys.ofVerifierKey(published.text("vkey"), vrfPublicKey)
+    else LogKeys.ofVerifierKey(published.text("vkey"), vrfPublicKey, published.textOrNull("indexVkey"))
 }
 
 /** The counterpart of `test/support/verdict-judges.ts`. */
@@ -87,6 +87,7 @@ private class Judge(private val keys: Map<String, LogKeys>) {
         "keys" -> codeNameOf { keysOf(value) }
         "consistency" -> consistency(value)
         "tiles" -> tiles(value)
+        "index" -> indexVerdictOn(keysIn(value), value)
         "share" -> share(value)
         "callKey" -> callKey(value)
         "code" -> result { comparisonCode(personIn(value["one"]), personIn(value)) }
@@ -181,7 +182,8 @@ private class Judge(private val keys: Map<String, LogKeys>) {
 
     private fun share(value: JsonElement): String = result {
         val shared = readShareFragment(value.text("fragment"), value.text("origin"))
-        if (shared == null) "nothing" else "${shared.person.userId} ${shared.person.listHash} ${shared.note ?: "-"}"
+        val index = shared?.indexNote?.let { " $it" }.orEmpty()
+        if (shared == null) "nothing" else "${shared.person.userId} ${shared.person.listHash} ${shared.note ?: "-"}$index"
     }
 
     private fun callKey(value: JsonElement): String = result {

@@ -1,0 +1,77 @@
+/** The key log of an app that knows the index of its log, whose operator lies. */
+
+import t from 'tap'
+import { memoryStorage } from '../../../src/app/app.ts'
+import { type KeyEvent, KeyLog, type KeyLogDeps } from '../../../src/app/devices/key-log.ts'
+import { shareFragment } from '../../../src/client/client.ts'
+import { newPublicKey } from '../../support/app.ts'
+import { toBase64 } from '../../support/bytes.ts'
+import { LyingLog } from '../../support/lying-log.ts'
+
+const ANN = 7n
+const DEVICE = 2n ** 32n + 1n
+const publicKey = newPublicKey('P-256 X9.63')
+
+/** Ann’s app, whose device is leaf 3 of 10, all of them in the index. */
+function annsApp() {
+  const log = new LyingLog()
+  log.grow(3)
+  const { vrfHash } = log.register(ANN, DEVICE, publicKey)
+  log.grow(10)
+  log.index.append(log)
+  const events: KeyEvent[] = []
+  const deps = {
+    session: { accessToken: () => Promise.reject(new Error('signed out')) },
+    storage: memoryStorage(),
+    device: { userId: `${ANN}`, deviceId: `${DEVICE}`, publicKeyHash: vrfHash, keys: { publicKey } },
+    server: { url: 'https://log.example' },
+    log: {
+      policy: `log ${log.published.vkey}\nlog ${log.index.vkey}\nquorum none\n`,
+      vrfPublicKey: log.published.vrfPublicKey,
+      fetch: log.fetch(),
+    },
+    onEvent: (event: KeyEvent) => void events.push(event),
+    onReset: 'ask',
+  } as unknown as KeyLogDeps
+  const start = () => new KeyLog(deps)
+  return { log, events, start, keyLog: start() }
+}
+
+t.test('the own key twice under its hash is refused, since other apps refuse it', async t => {
+  const { log, events, keyLog } = annsApp()
+  t.match(await keyLog.checkOwn(), { kind: 'clean', complete: true, isProved: false })
+  log.register(ANN, DEVICE, publicKey)
+  await t.rejects(keyLog.checkOwn(), { code: 'KEYS_REFUSED', members: { check: 'otherKey' } })
+  t.match(events, [{ kind: 'refused', check: 'otherKey', userId: `${ANN}` }])
+})
+
+t.test('another key in its name is an alert, as without an index', async t => {
+  const { log, events, keyLog } = annsApp()
+  log.register(ANN, DEVICE)
+  t.match(await keyLog.checkOwn(), { kind: 'alert', foreign: [{ index: 10 }], complete: true })
+  t.match(events, [{ kind: 'own-key-alert' }])
+})
+
+t.test('a link that shows another index is evidence, also after the app has started again', async t => {
+  const { log, events, keyLog, start } = annsApp()
+  await keyLog.checkOwn()
+  const other = log.index.fork(0).append(log, { treeSize: 5 })
+  const checkpointOf = ({ note, origin }: { note: string; origin: string }) => {
+    const [, treeSize, rootHash] = note.split('\n') as [string, string, string]
+    return { origin, treeSize: Number(treeSize), rootHash, note }
+  }
+  const person = { userId: 8n, listHash: toBase64(new Uint8Array(32)) }
+  const origin = log.index.signer.name
+  const shared = checkpointOf({ note: log.note(), origin: log.signer.name })
+  const honest = shareFragment(person, shared, checkpointOf({ note: log.index.note(), origin }))
+  t.match(await keyLog.openShared(honest), person)
+  t.same([events, await keyLog.evidence()], [[], []])
+  const again = start()
+  const forked = shareFragment(person, shared, checkpointOf({ note: other.note(), origin }))
+  t.match(await again.openShared(forked), person)
+  t.match(events, [{ kind: 'refused', check: 'fork', userId: '8' }])
+  t.match(await again.evidence(), [[log.index.note(), other.note()]])
+  const stranger = new LyingLog({ number: 2 })
+  const foreign = checkpointOf({ note: stranger.index.append(stranger).note(), origin })
+  await t.rejects(again.openShared(shareFragment(person, shared, foreign)), { code: 'MALFORMED' })
+})
