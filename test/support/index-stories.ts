@@ -210,6 +210,16 @@ const STORIES: Readonly<Record<string, Story>> = {
     },
   },
 
+  'a tail of more than 4,096 entries is not read': {
+    async tell(app) {
+      app.log.grow(40 + 4_097)
+      await app.look('verified 20 of 4137, tail-unread | 4137, pending , index 1')
+      await app.look(INCOMPLETE)
+      app.log.index.append(app.log)
+      await app.look('verified 20 of 4137, complete [3,20] age unknown unproved | 4137, pending , index 2')
+    },
+  },
+
   'an answer without a proof is refused where one is demanded': {
     options: DEMANDED,
     async tell(app) {
@@ -347,7 +357,7 @@ const STORIES: Readonly<Record<string, Story>> = {
       await app.see(`verified by first-use: ${PHONE}, complete true unproved`, app.ann(app.log.absent(ANN)))
       app.log.register(ANN, 0n)
       const inTail = app.log.absent(ANN)
-      // Nobody has seen the newer tree yet.
+      // The proof is from before, so the app has to know the newer tree.
       await app.expect('verified 41', told => told.refresh())
       await app.see('refused at completeness', app.ann(inTail))
       app.log.index.append(app.log)

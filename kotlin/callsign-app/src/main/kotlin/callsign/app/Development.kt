@@ -16,7 +16,8 @@ import okhttp3.Response
 public suspend fun developmentPins(url: String): LogKeys {
     val meta = Server(url).request("GET", "meta") as? JsonObject ?: throw answerInvalid()
     val log = meta.member("log")
-    return LogKeys.ofVerifierKey(log.needText("vkey"), log.needText("vrfPublicKey"))
+    val indexVkey = (log["index"] as? JsonObject)?.needText("vkey")
+    return LogKeys.ofVerifierKey(log.needText("vkey"), log.needText("vrfPublicKey"), indexVkey)
 }
 
 /**

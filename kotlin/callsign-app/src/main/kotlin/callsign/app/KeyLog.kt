@@ -8,6 +8,7 @@ import callsign.app.CallsignException.LocalCode
 import callsign.verify.AbsentList
 import callsign.verify.CallKeyContent
 import callsign.verify.Check
+import callsign.verify.Completeness
 import callsign.verify.CompletenessDemand
 import callsign.verify.ContactDevices
 import callsign.verify.DeviceEvent
@@ -134,11 +135,20 @@ internal class KeyLog(
         session.ask("GET", "user/device-lists?userId=$userId$query").texts("lists")
     }
 
-    /** Whether the log holds this device's own key, and no other in its name. Call it at each start and once a day. */
+    /**
+     * Whether the log holds this device's own key, and no other in its name. Call it at each start and once a day. Refused at
+     * `otherKey` where the log's index shows that it was logged twice.
+     */
     suspend fun checkOwn(): OwnKeysReport {
         val claim = OwnDevice(device.userId, device.deviceId, device.publicKeyHash, listOf(device.keys.publicKey))
         val report = heldReport(device.userId, checked { client.checkOwnKeys(claim) })
-        if (report.ownKeys != OwnKeys.Clean) onEvent(KeyEvent.OwnKeyAlert(device.userId, report))
+        if (report.ownKeys != OwnKeys.Clean) {
+            onEvent(KeyEvent.OwnKeyAlert(device.userId, report))
+        } else if (report.complete == Completeness.Kind.COMPLETE && report.entries.size > 1) {
+            // Twice the same key: other people's apps refuse it all the same.
+            val detail = "another key was logged under the hash of device ${device.deviceId}"
+            throw refuse(device.userId, Refusal(Check.OTHER_KEY, detail))
+        }
         return report
     }
 

@@ -301,10 +301,6 @@ private fun hasOtherKey(outcome: LookupOutcome): Boolean {
 private fun completenessOf(outcomes: List<LookupOutcome>): List<Completeness> =
     outcomes.map { (it as VerifiedKey).completeness }
 
-private fun leastOf(proved: List<Completeness>): Completeness.Kind = proved.maxOf(Completeness::kind)
-
-private fun areProved(proved: List<Completeness>): Boolean = proved.all { it is Completeness.Complete && it.isProved }
-
 private fun firstUse(
     devices: List<VerifiedDevice>,
     events: List<DeviceEvent>,

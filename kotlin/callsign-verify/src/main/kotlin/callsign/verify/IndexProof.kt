@@ -151,6 +151,12 @@ public sealed interface Completeness {
     }
 }
 
+/** The least of what several answers prove. */
+internal fun leastOf(proved: List<Completeness>): Completeness.Kind = proved.maxOf(Completeness::kind)
+
+/** Whether cosigners that rebuild the index vouch for all of several answers. */
+internal fun areProved(proved: List<Completeness>): Boolean = proved.all { it is Completeness.Complete && it.isProved }
+
 /** The entry that was shown for a hash, and the size of the tree that it was shown in. */
 internal class ShownEntry(val index: Long, val treeSize: Long)
 

@@ -33,13 +33,14 @@ public sealed interface OwnKeysOutcome
 
 /**
  * The keys logged in the device's name; [checkpoint] is null when the server denies that there are any. [complete] says
- * whether the index proves that there are no others.
+ * whether the index proves that there are no others, and [isProved] whether cosigners that rebuild it vouch for that.
  */
 public data class OwnKeysReport(
     val ownKeys: OwnKeys,
     val entries: List<LoggedKey>,
     val checkpoint: SignedCheckpoint? = null,
     val complete: Completeness.Kind = Completeness.Kind.UNINDEXED,
+    val isProved: Boolean = false,
 ) : OwnKeysOutcome
 
 /** The operations of [LogClient] that [ContactDevices] needs. */
@@ -209,11 +210,13 @@ public class LogClient(
 
     private fun compared(device: OwnDevice, newest: VerifiedKey, history: VerifiedHistory): OwnKeysOutcome {
         val entries = history.entries
-        val shown = (newest.completeness as? Completeness.Complete)?.indexes ?: listOf(newest.index)
+        val complete = newest.completeness as? Completeness.Complete
+        val shown = complete?.indexes ?: listOf(newest.index)
         val leftOut = shown.find { index -> entries.none { it.index == index } }
         if (leftOut != null) return incomplete(leftOut, "the history at tree size ${history.checkpoint.treeSize}")
         val ownKeys = compareOwnKeys(entries, device.publicKeys, LoggedKey(newest.index, newest.publicKey))
-        return OwnKeysReport(ownKeys, entries, history.checkpoint, newest.completeness.kind)
+        val proved = listOf(newest.completeness)
+        return OwnKeysReport(ownKeys, entries, history.checkpoint, leastOf(proved), areProved(proved))
     }
 
     private suspend fun pinnedSize(): Long = pin.highest()?.treeSize ?: 0

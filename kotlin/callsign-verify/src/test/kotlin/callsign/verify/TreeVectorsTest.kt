@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 /** RFC 6962, section 2.1, word for word: the root of the leaves. */
-private fun naiveRoot(leaves: List<ByteArray>): ByteArray {
+internal fun naiveRoot(leaves: List<ByteArray>): ByteArray {
     if (leaves.isEmpty()) return sha256()
     if (leaves.size == 1) return leaves.single()
     val split = Integer.highestOneBit(leaves.size - 1)
@@ -20,7 +20,7 @@ private fun naiveRoot(leaves: List<ByteArray>): ByteArray {
 }
 
 /** Reads the complete subtrees of a tree with these leaves. */
-private fun readerOf(leaves: List<ByteArray>): ReadHashes = { nodes ->
+internal fun readerOf(leaves: List<ByteArray>): ReadHashes = { nodes ->
     nodes.map { (level, index) ->
         val width = 1 shl level
         naiveRoot(leaves.subList(index.toInt() * width, (index.toInt() + 1) * width))
