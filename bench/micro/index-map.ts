@@ -115,7 +115,7 @@ async function portableVerifier(folder: string): Promise<Verify> {
   return bundle.verifyPatricia
 }
 
-/** The map over entries of which each has a key of its own. */
+/** A map in which each entry has its own key. */
 class MapInMemory {
   /** Those that are looked up. */
   readonly sample: readonly IndexedEntry[]
@@ -163,7 +163,7 @@ function hashLeafOf({ key, index }: IndexedEntry): void {
   patriciaLeafHash(key, indexValueOf([index]))
 }
 
-/** Of processor time: what else the machine does is not among it. */
+/** Processor time, so other programs hardly count. */
 function microsecondsEach<Item>(items: readonly Item[], act: (item: Item) => unknown): number {
   const before = process.cpuUsage()
   for (const item of items) act(item)
