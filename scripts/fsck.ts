@@ -8,15 +8,15 @@ import { type Flags, optional, required, runCommand, secret, UsageError } from '
 const USAGE = `usage: node dist/scripts/fsck.js --data-dir DIR [--vkey KEY] [--vrf-sample N] [--repair]
 
 Checks everything that is stored of the log: the form of every entry, every hash tile computed anew, the signed
-checkpoint, the identity records and the lookup table. Names the first wrong byte of each (table, key, offset) and goes
-on. Then reads every row of all other tables (accounts, devices, contacts, calls, messages): each has to be one, and
+checkpoint, the identity records, the lookup table, and the index: its leaves, and its map made anew from the entries.
+Names the first wrong byte of each (table, key, offset) and goes on. Then reads every row of all other tables (accounts, devices, contacts, calls, messages): each has to be one, and
 each index has to agree with what it points to, both ways. It only reads, at one moment, and may run beside the server.
 
   --data-dir DIR    the server's data directory (else CALLSIGN_DATA_DIR)
   --vkey KEY        the log's verifier key, which the store must have been made with (else KT_PUBLIC_KEY)
   --vrf-sample N    with VRF_PRIVATE_KEY set: hash the user and device of N entries again (1000 unless given)
-  --repair          derive tiles, lookup table and earlier keys of identities from the entries again; the server must be
-                    stopped. Entries and signed checkpoints are never written
+  --repair          derive tiles, lookup table, earlier keys of identities and the index's map from the entries again; the
+                    server must be stopped. Entries, leaves and signed checkpoints are never written
 
 Prints a line per check: JSON unless at a terminal.
 Exit code: 0 nothing is wrong, 1 something is, 2 it could not be checked.
@@ -68,7 +68,7 @@ function showProgress(done: number): void {
 
 const SAMPLE_USUAL = 1_000
 const CLEAR_LINE = '\r\u001b[K'
-const CHECK_CHARS = 'identities'.length
+const CHECK_CHARS = 'index-checkpoint'.length
 
 await runCommand({
   name: 'fsck',

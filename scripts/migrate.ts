@@ -10,8 +10,8 @@ import { type Flags, given, required, runCommand, secret, UsageError } from './s
 const USAGE = `usage: callsign migrate --to postgres --data-dir DIR
        callsign migrate --to lmdb --data-dir DIR
 
-Moves a server from one machine to several, or back, while none of them runs. Checks every entry of the log, compares every
-row of both sides, and prints one line of JSON. When it is broken off, run it again: the other side can't be used before.
+Moves a server from one machine to several, or back, while none of them runs. Checks every entry of the log and its index,
+compares every row of both sides, and prints one line of JSON. When it is broken off, run it again: the other side can't be used before.
 
   --to postgres    from the store in DIR into an empty database: that of one machine, or of a node whose database has
                    lost changes. DIR is the copy of a node from then on

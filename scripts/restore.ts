@@ -15,6 +15,7 @@ JSON that says what it holds.
 
 The next start of the server asks for the newest checkpoint that an auditor or a client has seen: start it once with
 --known-checkpoint FILE, unless CALLSIGN_LOG_HEAD_FILE of the old server is still there. An older copy must not sign on.
+The same goes for the index, with --known-index-checkpoint FILE: until it is answered the index is held, and the log goes on.
 
 Exit code: 0 restored, 1 the backup is damaged, 2 nothing was restored for another reason.
 `

@@ -14,7 +14,7 @@ import { rootHash, rootNodes } from '../../src/log/tree.ts'
 import { type LeafFault, type NamedTree, Rebuild, type RebuildOutcome } from '../rebuild/rebuild.ts'
 import { type AuditedLog, UNREAD_MS_MAX } from './audited-log.ts'
 import { AuditFailure, alarmOf, pending, proven } from './finding.ts'
-import type { SignedHead } from './history.ts'
+import { openHead, type SignedHead } from './history.ts'
 import { formatIndexEvidence, type IncludedLeaf, type IndexProof } from './index-evidence.ts'
 import { SnapshotMap } from './index-snapshot.ts'
 import { readInclusion, readNodes, type TileReader } from './log-reader.ts'
@@ -90,6 +90,9 @@ export class IndexAudit implements IndexView {
     if (outcome.kind === 'fault') return await this.#accuse(outcome.fault, known, output)
     if (outcome.kind === 'ahead') return await this.#wait(outcome.index, outcome.input, known)
     if (outcome.kind !== 'compared') throw pending('index', outcome.detail)
+    // Old ones may be of a former key.
+    if (outcome.newest !== undefined && !this.#isSigned(outcome.newest))
+      throw pending('index', 'none of the keys of the log signed the checkpoint in the newest leaf')
     this.#output.checks.pass(
       'index',
       `${this.leaves - from} leaves from ${from} on have the root of the map, rebuilt from ${this.entries} entries`,
@@ -130,12 +133,22 @@ export class IndexAudit implements IndexView {
   }
 
   #rebuildOf(map: SnapshotMap): Rebuild {
-    return new Rebuild(map, this.#log.keys.verifiers, ENTRIES_AT_ONCE, this.#options.onProgress)
+    return new Rebuild(map, this.#log.keys.verifier.name, ENTRIES_AT_ONCE, this.#options.onProgress)
+  }
+
+  #isSigned({ note }: NamedTree): boolean {
+    try {
+      openHead(Buffer.from(note), this.#log.keys.verifiers)
+      return true
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+      return false
+    }
   }
 
   /** The log has signed a larger tree, or is said to: it has to show that, or be caught. */
   async #wait(index: number, input: NamedTree, known: SignedHead): Promise<void> {
-    if (input.isSigned) await this.#log.checks.try(() => this.#log.assertSigned('index', input, known))
+    if (this.#isSigned(input)) await this.#log.checks.try(() => this.#log.assertSigned('index', input, known))
     throw pending(
       'index',
       `leaf ${index} is of a tree of ${input.treeSize} entries, and the log has shown ${known.treeSize}`,
@@ -146,7 +159,7 @@ export class IndexAudit implements IndexView {
   async #accuse(fault: LeafFault, known: SignedHead, output: SignedHead): Promise<void> {
     const { index, leaf, input } = fault
     // The log itself is caught by both notes.
-    if (fault.kind === 'tree' && input.isSigned)
+    if (fault.kind === 'tree' && this.#isSigned(input))
       await this.#log.checks.try(() => this.#log.assertSameHistory({ check: 'index' }, known, input))
     const accused = await this.#included(this.#output.sources.tiles, index, leaf, output)
     const proof = await this.#proofOf(fault, known, output)

@@ -1,6 +1,8 @@
 /** The index of the log: whether there is one, how far its map goes, and whether readers get a checkpoint of it. */
 
 import type { IndexState } from '../../src/keyserver/index/index-tables.ts'
+import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
+import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, type SignerKey, type VerifierKey } from '../../src/log/note.ts'
 import type { Config } from '../../src/server/settings/config.ts'
@@ -10,6 +12,8 @@ import { ask } from './http.ts'
 /** The index as the doctor finds it in the store. */
 export interface StoredIndex {
   readonly state: IndexState
+  /** Leaves that are signed; the last one may not be shown yet. */
+  readonly signedSize: number
   /** The note of the shown checkpoint; undefined before the first leaf. */
   readonly shown: string | undefined
 }
@@ -17,11 +21,16 @@ export interface StoredIndex {
 /** The keys of the index in the settings; the first one is shown to clients. */
 export type IndexSigners = readonly SignerKey[]
 
+/** The index in the store; `headNote` is what the head file of its output log holds. */
 export function judgeIndex(
-  { isDevelopment }: Config,
+  { isDevelopment, dataFolder, log: { isFrozen } }: Config,
   origin: string,
   [signer, ...others]: IndexSigners,
-  store: { readonly index: StoredIndex | undefined; readonly treeSize: number },
+  store: {
+    readonly index: StoredIndex | undefined
+    readonly treeSize: number
+    readonly headNote: string | undefined
+  },
 ): Finding {
   if (signer === undefined) {
     return off(
@@ -37,6 +46,22 @@ export function judgeIndex(
   const known = [signer, ...others].find(each => formatVerifierKey(each) === state.vkey)
   if (known === undefined)
     return ok('index', `${vkey}: will be begun anew, since the one in the store is of ${state.vkey}`)
+  const recorded = store.headNote === undefined ? 0 : (leavesIn(store.headNote, [signer, ...others]) ?? 0)
+  const { signedSize } = store.index
+  if (recorded > signedSize) {
+    return fails(
+      'index',
+      `its head file has signed ${recorded} leaves, the store holds ${signedSize}: it is an older copy; put the newest one there`,
+    )
+  }
+  const marker = readRestoreMarker(dataFolder, INDEX_LOG)
+  // As on the server: the head file answers, and a frozen log is not asked.
+  if (marker !== undefined && store.headNote === undefined && !isFrozen) {
+    return fails(
+      'index',
+      `was restored from ${marker.backup}: start once with ${INDEX_LOG.knownFlag} FILE, its newest checkpoint that anybody has seen`,
+    )
+  }
   if (state.isHeld) {
     return fails(
       'index',

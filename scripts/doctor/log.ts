@@ -5,6 +5,7 @@ import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
+import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
@@ -32,21 +33,28 @@ export const checkLog: Check = async patient => {
   const keys = readKeys(given)
   if (!('signer' in keys)) return [keys]
   // Read before the store: beside a running server a later read is further on, and the file must not be.
-  const headNote = readHeadFile(config.log.headFile)
+  const { headFile } = config.log
+  const headNote = readHeadFile(headFile)
+  const indexHeadNote = readHeadFile(headFile && headFile + INDEX_LOG.headFileSuffix)
   const store: StoreAnswer | undefined =
     fault === undefined ? await readStore(config.dataFolder) : { kind: 'failed', reason: fault.detail }
   return [
     judgeKeys(patient, keys),
     fault ?? judgeStore(config, store, keys, headNote),
     judgeHeadFile(patient, headNote, store, keys),
-    judgeIndexIn(config, store, keys),
+    judgeIndexIn(config, store, keys, indexHeadNote),
   ]
 }
 
-function judgeIndexIn(config: Patient['config'], store: StoreAnswer | undefined, keys: Keys): Finding {
+function judgeIndexIn(
+  config: Patient['config'],
+  store: StoreAnswer | undefined,
+  keys: Keys,
+  headNote: string | undefined,
+): Finding {
   if (store?.kind === 'failed') return off('index', 'nobody can tell: ask again once the store can be read')
   const { index, head } = store ?? {}
-  return judgeIndex(config, keys.signer.name, keys.index, { index, treeSize: head?.treeSize ?? 0 })
+  return judgeIndex(config, keys.signer.name, keys.index, { index, treeSize: head?.treeSize ?? 0, headNote })
 }
 
 function judgeNoKeys(dataFolder: string): Finding {

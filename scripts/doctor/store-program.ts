@@ -1,7 +1,13 @@
 /** Reads who made a log and how far it is, in a process of its own: a damaged file can end the one that reads it. */
 
 import { SignalError } from '../../src/errors.ts'
-import { INDEX_HEAD, INDEX_STATE, MAP, SHOWN } from '../../src/keyserver/index/index-tables.ts'
+import {
+  INDEX_HEAD,
+  HEAD as INDEX_HEAD_ROW,
+  INDEX_STATE,
+  MAP,
+  SHOWN,
+} from '../../src/keyserver/index/index-tables.ts'
 import { HEAD, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
 import type { LogHead } from '../../src/log/checkpoint.ts'
 import { LmdbStore } from '../../src/store/engine/lmdb-store.ts'
@@ -31,7 +37,11 @@ async function read(dataFolder: string): Promise<StoreAnswer> {
       return {
         maker: view.get(MAKER, 'maker'),
         head: view.get(HEAD, 'head'),
-        index: state && { state, shown: view.get(INDEX_HEAD, SHOWN)?.checkpoint },
+        index: state && {
+          state,
+          signedSize: view.get(INDEX_HEAD, INDEX_HEAD_ROW)?.treeSize ?? 0,
+          shown: view.get(INDEX_HEAD, SHOWN)?.checkpoint,
+        },
       }
     })
     await database.close()

@@ -15,11 +15,10 @@ import { parseCheckpoint } from '../../src/log/checkpoint.ts'
 import { VRF_HASH_CHARS } from '../../src/log/entry.ts'
 import { EMPTY_ROOT, equalHashes, type Hash, hashLeaf } from '../../src/log/hash.ts'
 import { type IndexLeaf, indexKeyOfEntry, parseIndexLeaf } from '../../src/log/index-leaf.ts'
-import { readNote, type VerifierKey } from '../../src/log/note.ts'
+import { readNote } from '../../src/log/note.ts'
 import { type GrownTree, growTree, type IndexedEntry, type ReadRow } from '../../src/log/patricia-rows.ts'
 import { parseBundle, TILE_WIDTH, tileWidth } from '../../src/log/tile.ts'
 import { RightEdge } from '../../src/log/tree.ts'
-import { openLogCheckpoint } from '../support/checkpoint-state.ts'
 
 /** A signed tree, and where its tiles and bundles are asked for, each as wide as the tree has it. */
 export interface SignedTree {
@@ -63,14 +62,13 @@ export interface LeafFault {
   readonly input: NamedTree
 }
 
-/** The checkpoint in a leaf, and whether one of the known keys of the log signed it: an old one may be of a former key. */
+/** The checkpoint in a leaf, whoever signed it: an old one may be of a former key, and counts by its tree. */
 export interface NamedTree extends TreeHead {
   readonly note: string
-  readonly isSigned: boolean
 }
 
 /**
- * - `compared`: all leaves up to the end of the output log, `newest` the last one's tree of the log
+ * - `compared`: all leaves up to the end of the output log; `newest` is what the last of those that were new names
  * - `ahead`: the leaf is of a larger tree than the one that is known of the log
  * - `unread`: what was read is not part of the signed trees
  * - `beyond`: what was rebuilt before is more than these trees have
@@ -78,34 +76,36 @@ export interface NamedTree extends TreeHead {
  * - `fault`: see there
  */
 export type RebuildOutcome =
-  | { readonly kind: 'compared' }
+  | { readonly kind: 'compared'; readonly newest: NamedTree | undefined }
   | { readonly kind: 'ahead'; readonly index: number; readonly input: NamedTree }
   | { readonly kind: 'unread' | 'beyond' | 'other'; readonly detail: string }
   | { readonly kind: 'fault'; readonly fault: LeafFault }
 
 export class Rebuild {
   readonly #map: RebuiltMap
-  readonly #verifiers: readonly VerifierKey[]
+  /** Of the log. */
+  readonly #origin: string
   readonly #entriesAtOnce: number
   readonly #onProgress: (entries: number, of: number) => void
   #entries: number
   #entryRoots: readonly Hash[]
   #leafEdge: RightEdge
+  #newest: NamedTree | undefined
   #isKept = true
 
   /**
-   * `verifiers` are the keys of the log. The map takes at most `entriesAtOnce` entries in one step. Throws `MALFORMED` for a
-   * state that is none.
+   * `origin` is that of the log. The map takes at most `entriesAtOnce` entries in one step. Throws `MALFORMED` for a state that
+   * is none.
    */
   constructor(
     map: RebuiltMap,
-    verifiers: readonly VerifierKey[],
+    origin: string,
     entriesAtOnce: number,
     onProgress: (entries: number, of: number) => void = () => undefined,
   ) {
     const { entries, entryRoots, leaves, leafRoots } = map.state ?? NOTHING
     this.#map = map
-    this.#verifiers = verifiers
+    this.#origin = origin
     this.#entriesAtOnce = entriesAtOnce
     this.#onProgress = onProgress
     this.#entries = entries
@@ -123,6 +123,7 @@ export class Rebuild {
 
   /** Goes on to the end of the output log. Rejects with whatever a read of a tile rejects with. */
   async follow(log: SignedTree, output: SignedTree): Promise<RebuildOutcome> {
+    this.#newest = undefined
     const outcome = await this.#followTo(log, output)
     if (!this.#isKept) await this.#keep([], this.#entries, this.#entryRoots)
     return outcome
@@ -138,7 +139,7 @@ export class Rebuild {
         const outcome = await this.#followBundle(entries, log, output)
         if (outcome !== undefined) return outcome
       }
-      return { kind: 'compared' }
+      return { kind: 'compared', newest: this.#newest }
     } catch (error) {
       if (!(error instanceof Unread)) throw error
       return { kind: 'unread', detail: error.message }
@@ -180,6 +181,7 @@ export class Rebuild {
     if (input.treeSize > known.treeSize) return { kind: 'ahead', index, input }
     if (input.treeSize < this.#entries)
       return fault('backwards', `it is of ${input.treeSize} entries, after one of ${this.#entries}`)
+    this.#newest = input
     return await this.#growTo(input, leaf.root, entries, fault)
   }
 
@@ -204,7 +206,7 @@ export class Rebuild {
       if (grown.rows.length > 0) await this.#keep(grown.rows, size, roots)
       this.#entries = size
       this.#entryRoots = roots
-      this.#onProgress(size, input.treeSize)
+      this.#onProgress(size, entries.treeSize)
       if (isWhole) return undefined
     }
   }
@@ -224,21 +226,11 @@ export class Rebuild {
       const leaf = parseIndexLeaf(bytes)
       const note = leaf.inputCheckpoint
       const { origin, treeSize, rootHash } = parseCheckpoint(readNote(note).text)
-      const input = { treeSize, rootHash, note, isSigned: this.#isSigned(note) }
-      return { input, leaf: origin === this.#verifiers[0]!.name ? leaf : undefined }
+      const input = { treeSize, rootHash, note }
+      return { input, leaf: origin === this.#origin ? leaf : undefined }
     } catch (error) {
       if (!(error instanceof SignalError)) throw error
       return { input: NO_TREE, leaf: undefined }
-    }
-  }
-
-  #isSigned(note: string): boolean {
-    try {
-      openLogCheckpoint(note, this.#verifiers)
-      return true
-    } catch (error) {
-      if (!(error instanceof SignalError)) throw error
-      return false
     }
   }
 
@@ -270,6 +262,11 @@ class EntryReader {
 
   get edge(): RightEdge {
     return this.#edge
+  }
+
+  /** Of all that there are to read. */
+  get treeSize(): number {
+    return this.#log.head.treeSize
   }
 
   /** The next entries, up to that size of the tree or to the end of what is read at once. */
@@ -346,7 +343,7 @@ function headOf(edge: RightEdge): TreeHead {
 
 type FaultOf = (kind: LeafFault['kind'], detail: string) => RebuildOutcome
 
-const NO_TREE: NamedTree = { treeSize: 0, rootHash: EMPTY_ROOT, note: '', isSigned: false }
+const NO_TREE: NamedTree = { treeSize: 0, rootHash: EMPTY_ROOT, note: '' }
 const NOTHING: RebuildState = { entries: 0, entryRoots: [], leaves: 0, leafRoots: [] }
 /** 65,536 entries: some 13 MB, and a second of work. */
 const BUNDLES_AT_ONCE = 256

@@ -117,7 +117,13 @@ function newestStep(
     tell({ ...step, check: nameOf(found.check), ok: false, detail: found.detail })
     return 1
   }
-  const [from, to] = [found.input.treeSize, checkpoint.treeSize]
+  const { input } = found
+  const [from, to] = [input.treeSize, checkpoint.treeSize]
+  if (from === to && input.rootHash !== checkpoint.rootHash) {
+    const detail = `the log signed tree size ${to} with two roots: its index is of another tree`
+    tell({ ...step, ok: false, detail, notes: [input.note, checkpoint.note] })
+    return 1
+  }
   const shown = { index, treeSize: to }
   const judged = judgeCompleteness({ isProved: false, index: found }, from >= to ? [] : 'unread', shown)
   if (judged.kind === 'refused') {

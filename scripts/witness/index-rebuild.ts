@@ -154,7 +154,7 @@ export class IndexRebuild {
 
   #open(): Rebuild {
     const { origin } = this.#logs.index
-    this.#rebuild = new Rebuild(this.#rows, this.#logs.log.verifiers, ENTRIES_AT_ONCE, (done, of) => {
+    this.#rebuild = new Rebuild(this.#rows, this.#logs.log.origin, ENTRIES_AT_ONCE, (done, of) => {
       this.#progress = `: ${done} of ${of} entries`
       const isRound =
         Math.floor(done / PROGRESS_ENTRIES) > Math.floor((done - ENTRIES_AT_ONCE) / PROGRESS_ENTRIES)

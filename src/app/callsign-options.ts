@@ -1,4 +1,4 @@
-/** What an app gives when it makes its `Callsign`. */
+/** Given by the app when it makes its `Callsign`. */
 
 import type { CompletenessDemand, PublishedKeys, PublishedPolicy } from '../client/client.ts'
 import type { WebSocketClass } from './connection/stomp-socket.ts'

@@ -62,7 +62,7 @@ export interface VerifiedDevices {
   readonly basis: 'list' | 'first-use'
   /** Encrypt for these only. */
   readonly devices: readonly VerifiedDevice[]
-  /** What the log's index proves of all that was looked up. */
+  /** The least that the log's index proves of the keys that were looked up. */
   readonly complete: LeastProved['complete']
   readonly isProved: boolean
   readonly list?: DeviceList
@@ -340,7 +340,7 @@ function claimOf(userId: Uint64, { deviceId, publicKeyHash: vrfHash, publicKey }
   return { userId, deviceId, vrfHash, publicKey }
 }
 
-/** Of one user's devices, in their order; the first may be of the list. */
+/** The claims are one user's devices, in the order of the outcomes; the first may be the list's. */
 function failedLookup(
   claims: readonly { readonly deviceId: string }[],
   outcomes: readonly LookupOutcome[],
@@ -352,7 +352,7 @@ function failedLookup(
   )
 }
 
-/** A device has one key for its whole life, so another one was logged by somebody else. Lists follow one another. */
+/** A device has one key for its whole life, so a second entry is an intruder's. The list's entries follow each other. */
 function otherKey(
   claims: readonly { readonly deviceId: string }[],
   outcomes: readonly LookupOutcome[],

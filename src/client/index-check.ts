@@ -144,7 +144,7 @@ export class IndexCheck {
     return tail
   }
 
-  /** Throws `CheckFailed` for what does not prove that hash. */
+  /** Throws `CheckFailed` unless the VRF proves the hash. */
   #namedHash(
     input: Uint8Array,
     absent: AbsentList | undefined,

@@ -1,8 +1,8 @@
 /**
  * Whether an answer of the log is complete: the newest entry under its hash, or that there is none. The log's index is a map
- * from each hash to its entries, whose root stands in the leaves of a second log, the output log. A proof shows one lookup in
- * the map of that log's newest leaf, the *input checkpoint* of which says over which entries of the log the map goes. What
- * the log has appended since is the *tail*; `index-tail.ts` reads it.
+ * from each hash to its entries. The leaves of a second log, the output log, hold its root, each with the *input checkpoint*:
+ * the map has all entries of that tree. A proof shows one lookup in the map of the output log's newest leaf. The entries that
+ * the log has appended since are the *tail*; `index-tail.ts` reads it.
  */
 import { decodeBase64 } from '#primitives'
 import { HASH_BYTES, type Hash, hashLeaf } from '../log/hash.ts'
@@ -19,19 +19,19 @@ import { type Freshness, verifyWitnesses } from './witnesses.ts'
 export interface IndexProof {
   readonly output_log_cp: string
   readonly output_log_leaf: string
-  /** That the leaf is the output log's last one: hashes of 32 numbers each. */
+  /** Proves that the leaf is the output log's last one: hashes of 32 numbers each. */
   readonly output_log_proof: readonly (readonly number[])[]
   /** The entries under the hash, ascending. */
   readonly index_value: readonly number[]
   readonly index_proof: string
 }
 
-/** What the index says of a hash. */
+/** The lookup that a proof shows. */
 export interface VerifiedIndex {
   readonly kind: 'verified'
-  /** Of the output log. */
+  /** The output log's checkpoint. */
   readonly output: SignedCheckpoint
-  /** Of the log: all its entries are in the map. */
+  /** The log's checkpoint: the map has all entries of its tree. */
   readonly input: SignedCheckpoint
   /** The entries under the hash, ascending. */
   readonly indexes: readonly number[]
@@ -41,8 +41,8 @@ export interface VerifiedIndex {
 /**
  * What an answer proves of the entries that it does not show.
  *
- * - `true`: there are no others under its hash than `indexes`, up to its checkpoint. `isProved` where cosigners that rebuild the
- *   index vouch for that; else auditors find an index out that lies
+ * - `true`: its hash has exactly the entries `indexes`, up to its checkpoint. `isProved` where cosigners that rebuild the index
+ *   vouch for that; else auditors find an index out that lies
  * - `tail-unread`: the log has grown too far since the index's newest leaf
  * - `unindexed`: no index was asked, or none was offered
  */
@@ -110,7 +110,7 @@ export interface ShownEntry {
 }
 
 /**
- * Holds what was shown against the index and the tail. `shown` is left out where nothing is said to be under the hash. `tail`
+ * Holds the shown entry against the index and the tail. `shown` is left out where the hash is said to have none. `tail`
  * has the entries under the hash from the input checkpoint to the answer's, or is `unread`. An answer from before the index's
  * newest leaf, which has a newer entry, is unanswered at `stale`.
  */
@@ -123,7 +123,7 @@ export function judgeCompleteness(
   if (shown === undefined) {
     if (found.length > 0) return refusedAs(`entry ${found.at(-1)} is under a hash that is said to have none`)
   } else {
-    // Of the unread tail nothing is known but the entry that was shown.
+    // The shown entry is the only one that is known of an unread tail.
     const isInTail = tail === 'unread' && shown.index >= index.input.treeSize
     const newest = isInTail ? shown.index : found.filter(each => each < shown.treeSize).at(-1)
     if (newest !== shown.index)
@@ -193,7 +193,6 @@ function areAscending(indexes: readonly unknown[]): indexes is readonly number[]
   return true
 }
 
-/** To be thrown. */
 function incomplete(detail: string): CheckFailed {
   return new CheckFailed('completeness', detail)
 }

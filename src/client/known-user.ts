@@ -1,4 +1,4 @@
-/** What an app remembers of a person whose devices it encrypts for, and what changes since then are told. */
+/** An app's memory of a person whose devices it encrypts for, and the news when they change. */
 import { encodeBase64, sha256 } from '#primitives'
 
 /**

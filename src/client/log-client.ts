@@ -64,8 +64,8 @@ export interface OwnDevice extends HistoryClaim {
 }
 
 /**
- * The keys logged in the device's name, and whether the index proves that there are no others; no checkpoint when the server
- * denies that there are any.
+ * The keys logged in the device's name, and whether the index proves that these are all; no checkpoint when the server denies
+ * that there are any.
  */
 export type OwnKeysReport = OwnKeys &
   LeastProved & {
@@ -90,7 +90,10 @@ export class LogClient {
   readonly #maxAgeMs: number | undefined
   readonly #nowMs: () => number
 
-  /** Throws as `parseLogKeys`, and `KEY_INVALID` for `maxAgeMs` without witnesses: a checkpoint has no time of its own. */
+  /**
+   * Throws as `parseLogKeys`, and `KEY_INVALID` for a demand of completeness without the index's key, and for `maxAgeMs` or
+   * `maxIndexAgeMs` without witnesses: a checkpoint has no time of its own.
+   */
   constructor(options: LogClientOptions) {
     const { url, mirror, store = temporaryStore(), timeoutMs = 20_000, maxAgeMs, nowMs = Date.now } = options
     this.#keys = parseLogKeys(options)
@@ -105,6 +108,10 @@ export class LogClient {
     const log = tileSources(sources)
     this.#pin = new CheckpointPin(this.#keys, store, log)
     const { index } = this.#keys
+    if (options.completeness === 'demand' && index === undefined)
+      throw new SignalError('KEY_INVALID', 'completeness can only be demanded with the key of the index')
+    if (options.maxIndexAgeMs !== undefined && index?.quorum === undefined)
+      throw new SignalError('KEY_INVALID', 'maxIndexAgeMs needs a policy with a quorum of witnesses')
     if (index === undefined) return
     const prefixes = mirror === undefined ? [url] : [url, mirror]
     this.#index = new IndexCheck({

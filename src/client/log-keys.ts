@@ -23,7 +23,7 @@ export interface PublishedPolicy {
   readonly vrfPublicKey: string
 }
 
-/** What the checkpoints of one log are verified by. */
+/** The keys that verify the checkpoints of one log. */
 export interface CheckpointKeys {
   /** The first one; its name is the origin of the log. */
   readonly verifier: VerifierKey

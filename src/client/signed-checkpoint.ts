@@ -45,7 +45,7 @@ export function openSignedCheckpoint(keys: CheckpointKeys, note: string): Signed
 }
 
 /**
- * Each result of an answer carries the same note, and that of the index's newest leaf, so the last ones that held are
+ * Each result of an answer carries the same note, and one more in the index's newest leaf, so the last notes that held are
  * remembered: in plain JavaScript a signature takes 2.3 ms of the 5 that a lookup takes.
  */
 const lastOpened = new WeakMap<CheckpointKeys, readonly SignedCheckpoint[]>()

@@ -95,7 +95,7 @@ export class WitnessLink {
     if (answer.status === 409) return this.#onOtherSize(head, oldSize, answer.body)
     if (answer.status === 422)
       return conflict(
-        `it refuses the proof from size ${oldSize} to ${head.treeSize}: it has cosigned another tree`,
+        `it refuses the proof from size ${oldSize} to ${head.treeSize}: ${JSON.stringify(answer.body.slice(0, REASON_CHARS_MAX))}. It has cosigned another tree, or rebuilt another index`,
       )
     return failed(`status ${answer.status}`)
   }
@@ -145,3 +145,6 @@ function failed(reason: string): WitnessOutcome {
 function conflict(reason: string): WitnessOutcome {
   return { kind: 'conflict', reason }
 }
+
+/** As much of a witness's own words as goes into a report. */
+const REASON_CHARS_MAX = 200

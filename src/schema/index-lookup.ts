@@ -1,4 +1,4 @@
-/** What the log's index says of a key, with its proof: the members of transparency.dev's verifiable index. */
+/** A lookup in the log's index, with its proof: the members of transparency.dev's verifiable index. */
 
 import Type from 'typebox'
 

@@ -97,6 +97,16 @@ t.test('a bundle with more bytes than entries may have is cut off', async t => {
   t.match(outcome, { kind: 'unanswered', check: 'tiles', detail: /more than 285696 bytes/ })
 })
 
+t.test('an app that demands what its keys cannot show is told so', async t => {
+  const { published, index } = log
+  const start = (options: object) => () =>
+    new LogClient({ ...published, url: 'https://log.example', store: new MemoryStore(), ...options })
+  t.throws(start({ completeness: 'demand' }), { code: 'KEY_INVALID' })
+  t.throws(start({ indexVkey: index.vkey, maxIndexAgeMs: 1 }), { code: 'KEY_INVALID' })
+  t.throws(start({ indexVkey: published.vkey }), { code: 'KEY_INVALID' })
+  t.doesNotThrow(start({ indexVkey: index.vkey, completeness: 'demand' }))
+})
+
 /** Another beginning. */
 function stranger(): LyingLog {
   const other = new LyingLog({ number: 2 })

@@ -355,8 +355,8 @@ t.test('an index goes along with its log, and is asked about on its own', async 
   await restoreWithKeys(copy, restored, dataFolder)
   const rows = await indexRowsOf(restored)
   t.ok(rows.length > 5)
-  const flags = { knownCheckpoint: newest, knownIndexCheckpoint: olderIndex }
-  const server = await openServer({ dataFolder: restored, ...flags, environment: QUIET })
+  const args = ['--known-checkpoint', newest, '--known-index-checkpoint', olderIndex]
+  const server = await startServer({ dataFolder: restored, args, environment: QUIET })
   await until(async () => (await fetch(`${server.http}/index/checkpoint`)).status === 200)
   t.equal(await (await fetch(`${server.http}/index/checkpoint`)).text(), index.checkpoint)
   await until(async () => !existsSync(join(restored, 'restored-index.json')))

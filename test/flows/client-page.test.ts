@@ -99,7 +99,9 @@ t.test(
     const { url, newContext } = await setUp(t)
     const context = await newContext(WITH_CAMERA)
     const ann = await newTab(context, url, 'Ann')
-    await ann.getByText('Verified.').waitFor()
+    await ann
+      .getByText(/Verified\. .*(the newest, by an index that auditors check|offers no index)/s)
+      .waitFor()
     const opened = context.waitForEvent('page')
     await ann.getByRole('link', { name: 'Open a second tab' }).click()
     const bob = await opened

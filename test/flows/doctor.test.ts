@@ -2,7 +2,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -21,8 +21,9 @@ import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { generateVapidKey, vapidPublicKey } from '../../src/delivery/vapid-key.ts'
 import { generateUserTokenKey, userTokenKey } from '../../src/domain/accounts/user-token.ts'
 import { INDEX_HEAD, SHOWN } from '../../src/keyserver/index/index-tables.ts'
+import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { LogReader } from '../../src/keyserver/log-store.ts'
-import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { markerPath, writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatWitnessKey, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
 import { generateIndexKey } from '../../src/log/keys.ts'
@@ -488,6 +489,26 @@ t.test('the index that the store has is told: how far it is, that it is held, an
   t.match(await indexLine(changing), { ok: true, detail: /has 1 leaves/ })
   t.match(await indexLine({ KT_INDEX_PRIVATE_KEY: '' }), { ok: null, detail: /^set KT_INDEX_PRIVATE_KEY/ })
 
+  const headFile = `${environment.CALLSIGN_LOG_HEAD_FILE}.index`
+  const headOf = (treeSize: number) => signCheckpoint({ treeSize, rootHash: new Uint8Array(32) }, key)
+  writeFileSync(headFile, headOf(1))
+  t.match(await indexLine(), { ok: true })
+  writeFileSync(headFile, headOf(2))
+  t.match(await indexLine(), {
+    ok: false,
+    detail: /has signed 2 leaves, the store holds 1: it is an older copy/,
+  })
+  await writeRestoreMarker(environment.CALLSIGN_DATA_DIR!, { restoredAt: 'now', backup: '/monday' })
+  writeFileSync(headFile, headOf(1))
+  t.match(await indexLine(), { ok: true }, 'the head file answers for a restored store')
+  rmSync(headFile)
+  t.match(await indexLine(), {
+    ok: false,
+    detail: /was restored from \/monday: start once with --known-index-checkpoint/,
+  })
+  t.match(await indexLine({ CALLSIGN_LOG_FROZEN: '1' }), { ok: true })
+  rmSync(markerPath(environment.CALLSIGN_DATA_DIR!, INDEX_LOG))
+
   const state = { vkey, entries: 1, leaves: 1, isHeld: false }
   const withState = (more: Partial<typeof state>) =>
     change(store => store.change(each => setState(each, { ...state, ...more })))
@@ -513,7 +534,11 @@ t.test('an index far behind its log fails', async t => {
   const state = { vkey: formatVerifierKey(key), entries: 1, leaves: 1, isHeld: false }
   const config = readConfig(productionEnvironment(), { dev: false })
   const judged = (treeSize: number) =>
-    judgeIndex(config, 'kt.example.org/log', [key], { index: { state, shown }, treeSize })
+    judgeIndex(config, 'kt.example.org/log', [key], {
+      index: { state, shown, signedSize: 1 },
+      treeSize,
+      headNote: undefined,
+    })
   t.match(judged(8_193), { state: 'ok' })
   t.match(judged(8_194), { state: 'fails', detail: /^is 8193 entries behind/ })
 })

@@ -3,8 +3,6 @@
  * Tessera's client and its fsck (`test/strangers/go-modules`). Skipped where Go or the Go proxy is not to be had.
  */
 
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { cosignatureLine, witnessKeyFromSeed } from '../../src/log/cosignature.ts'
@@ -12,6 +10,7 @@ import type { SignerKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { buildGo } from '../support/go-program.ts'
 import { lookUp, registerKey, startLog } from '../support/live-log.ts'
+import { startMirror } from '../support/mirror.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const KEYS = 300
@@ -27,25 +26,16 @@ function vkeyOf({ name, keyId, publicKey }: SignerKey): string {
 }
 
 /** The log, with checkpoints that `witnesses` have cosigned. `change` may change answers. */
-async function startMirror(
+function startCosigned(
   t: Test,
   http: string,
   witnesses: readonly SignerKey[],
   change: (path: string, bytes: Buffer) => void = () => {},
 ): Promise<string> {
-  const server = createServer(async (request, response) => {
-    const answer = await fetch(http + request.url)
-    const bytes = Buffer.from(await answer.arrayBuffer())
-    response.statusCode = answer.status
-    change(request.url!, bytes)
-    response.end(request.url === '/checkpoint' ? cosigned(bytes.toString(), witnesses) : bytes)
+  return startMirror(t, http, (path, bytes) => {
+    change(path, bytes)
+    return path === '/checkpoint' ? cosigned(bytes.toString(), witnesses) : bytes
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 function cosigned(note: string, witnesses: readonly SignerKey[]): string {
@@ -84,10 +74,10 @@ t.test('other people’s programs for transparency logs', { skip }, async t => {
 
   t.test('count our cosignatures for a policy, and refuse a note that lacks one', async t => {
     const task = { lookups: [], policy: both }
-    const whole = await ask({ ...task, url: await startMirror(t, http, [near, far]) })
+    const whole = await ask({ ...task, url: await startCosigned(t, http, [near, far]) })
     t.equal(whole.code, 0, whole.stderr)
     t.match(JSON.parse(whole.stdout), { cosignatures: 2 })
-    const half = await ask({ ...task, url: await startMirror(t, http, [near]) })
+    const half = await ask({ ...task, url: await startCosigned(t, http, [near]) })
     t.equal(half.code, 1)
     t.match(half.stderr, /policy: /)
     const bare = await ask({ policy: both, lookups: lookups.slice(0, 1) })
@@ -99,7 +89,7 @@ t.test('other people’s programs for transparency logs', { skip }, async t => {
     const { code, stderr } = await ask({ lookups: [{ ...lookups[7]!, name }] })
     t.equal(code, 1)
     t.match(stderr, /VRF proof/)
-    const url = await startMirror(t, http, [], (path, bytes) => {
+    const url = await startCosigned(t, http, [], (path, bytes) => {
       if (path === '/tile/entries/000') bytes[100]! ^= 1
     })
     t.match((await ask({ lookups: [], url })).stderr, /fsck: /)

@@ -62,7 +62,7 @@ function keyUnder(vrfHash: string): string {
   return createHash('sha256').update(vrfHash).digest('hex')
 }
 
-/** What a client takes from a proof; refused ones fail the test. */
+/** A client's verdict on a proof; a refused one fails the test. */
 function verified(
   t: Test,
   server: Pick<LiveLog, 'vkey' | 'vrfPublicKey'> & { folder?: string },
@@ -146,7 +146,7 @@ t.test('with an index', async t => {
     t.same(verified(t, server, absent, await answer.json()).indexes, [])
   })
 
-  await t.test('what is not 64 lower-case hexadecimal digits is no key', async t => {
+  await t.test('a key is 64 lower-case hexadecimal digits', async t => {
     const key = keyUnder(hashes[0]!)
     for (const path of [
       key.slice(1),

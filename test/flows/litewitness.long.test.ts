@@ -19,9 +19,9 @@ import { type WitnessedLog, witnessedLog } from '../support/witnessed-log.ts'
 
 const NAME = 'litewitness.example'
 const folder = t.testdir({})
-const { skip } = await buildGo(join(PROJECT_ROOT, 'test/strangers/go-witness'), folder, [
-  'filippo.io/torchwood/cmd/litewitness',
-])
+const { skip } = await buildGo(join(PROJECT_ROOT, 'test/strangers/go-witness'), folder, {
+  tools: ['filippo.io/torchwood/cmd/litewitness'],
+})
 
 interface Litewitness {
   readonly vkey: string

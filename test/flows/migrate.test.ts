@@ -257,7 +257,9 @@ t.test('moving between one machine and several', sized({ skip: skipWithoutPostgr
     keepKeys(original, restored)
     const again = await startNode(t, restored, url)
     t.same(await shownBy(again), now, 'it has caught up, and the head in PostgreSQL answers for it')
+    t.equal((await fetch(`${again.http}/index/checkpoint`)).status, 200)
     t.equal(await again.end(), 0)
+    t.notMatch(again.stderr(), /index-held/, 'nor is its index held')
 
     await alterTile(folder)
     const repair = await runScript('fsck', ['--data-dir', folder, '--repair'])

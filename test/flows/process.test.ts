@@ -534,7 +534,7 @@ t.test('usage is printed on request, and for an unknown command or flag', async 
   const callsign = (...args: string[]) =>
     runProgram(process.execPath, [startedProgram('scripts/callsign'), ...args])
   const help = await callsign('serve', '--help')
-  t.match(help, { code: 0, stdout: /^usage: .*--dev.*--known-checkpoint FILE/, stderr: '' })
+  t.match(help, { code: 0, stdout: /^usage: .*--dev[\s\S]*--known-checkpoint FILE/, stderr: '' })
   const flag = await callsign('serve', '--hlep')
   t.match(flag, { code: 2, stdout: '', stderr: /^callsign: Unknown option '--hlep'.*\n\nusage: /s })
   const command = await callsign('frob')

@@ -3,11 +3,12 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { AuditServer } from '../../scripts/audit/audit-server.ts'
 import { explain } from '../../scripts/audit/explain.ts'
 import { readSettings } from '../../scripts/audit/settings.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { hashLeaf } from '../../src/log/hash.ts'
-import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
+import { formatVerifierKey, openNote, signerKeyFromSeed } from '../../src/log/note.ts'
 import { type AuditSettings, audit, newStateFile, openAuditor } from '../support/audit.ts'
 import { entryUnder, INDEX_KEYS, INDEX_SIGNER, IndexedLog, keysOf } from '../support/indexed-log.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
@@ -388,8 +389,49 @@ t.test('leaves with a former key of the log hold where their trees are the logâ€
   const old = new IndexedLog(keysOf(200), { signer: stranger }).addLeaf({ size: 50 }).addLeaf()
   const log = new IndexedLog(keysOf(300))
   log.leaves.push(...old.leaves)
-  const server = await serveFiles(t, log.addLeaf().files)
+  const server = await serveFiles(t, log.files)
+  const newest = await auditOf(server, newStateFile(t))
+  t.match(newest, { verdict: 3, failures: ['index null'] }, 'the newest is of a key that is known')
+  server.files = log.addLeaf().files
   t.equal((await auditOf(server, newStateFile(t))).verdict, 0)
+})
+
+t.test('the auditorâ€™s server tells of the index, and another auditor compares with it', async t => {
+  const log = new IndexedLog(keysOf(300)).addLeaf({ size: 100 }).addLeaf()
+  const server = await serveFiles(t, log.files)
+  const { auditor } = openAuditor({ url: server.url, stateFile: newStateFile(t), index: INDEX_KEYS })
+  t.teardown(() => auditor.close())
+  const key = signerKeyFromSeed('auditor', new Uint8Array(32).fill(5))
+  const audits = await AuditServer.listen({ port: 0, host: '127.0.0.1', key, view: auditor, nowMs: Date.now })
+  t.teardown(() => audits.close())
+  const get = async (path: string) => (await fetch(`${audits.url}${path}`)).text()
+  t.equal((await fetch(`${audits.url}/index/checkpoint`)).status, 503)
+  t.equal(await auditor.run(), 0)
+  t.match(
+    await get('/'),
+    `${INDEX_SIGNER.name}</b>: 2 leaves have the root of the map, rebuilt from 300 entries`,
+  )
+  t.match(await get('/metrics'), /^callsign_audit_index_leaves 2$/m)
+  t.match(await get('/metrics'), /^callsign_audit_index_entries 300$/m)
+  t.equal(openNote(await get('/index/checkpoint'), [INDEX_SIGNER, key]).signatures.length, 2)
+  const gossip = [audits.url]
+  const other = await auditOf(server, newStateFile(t), { gossip })
+  t.strictSame([other.verdict, other.of('gossip')?.origin], [0, INDEX_SIGNER.name])
+  const fork = await serveFiles(t, new IndexedLog(log.entries).addLeaf().addLeaf().files)
+  t.equal((await auditOf(fork, newStateFile(t), { gossip })).verdict, 1)
+  // An auditor without the index shows none, which says nothing.
+  const plain = openAuditor({ url: server.url, stateFile: newStateFile(t) }).auditor
+  t.teardown(() => plain.close())
+  await plain.run()
+  const plainServer = await AuditServer.listen({
+    port: 0,
+    host: '127.0.0.1',
+    key,
+    view: plain,
+    nowMs: Date.now,
+  })
+  t.teardown(() => plainServer.close())
+  t.equal((await auditOf(server, newStateFile(t), { gossip: [plainServer.url] })).verdict, 0)
 })
 
 t.test('the key of the index comes from a flag, the environment or the policy', async t => {

@@ -38,9 +38,7 @@ function logRequestOf(log: IndexedLog, oldSize: number): string {
 }
 
 interface Opened {
-  ask(
-    body: string,
-  ): Promise<{
+  ask(body: string): Promise<{
     readonly kind: string
     readonly status?: number
     readonly reason?: string

@@ -32,7 +32,7 @@ export const INDEX_SIGNER = signerKeyFromSeed(indexOriginOf(SIGNER.name), Buffer
 export interface LeafChoices {
   /** Changes the state before it is written. */
   readonly state?: Partial<IndexState>
-  /** What is shown of the output log's checkpoint, such as its note with cosignatures. */
+  /** Makes the shown checkpoint of the output log, such as one with cosignatures. */
   readonly shown?: (note: string) => string
   /** The root that the leaf says, by the right one. */
   readonly root?: (root: Uint8Array) => Uint8Array

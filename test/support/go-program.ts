@@ -10,19 +10,23 @@ export interface GoBuild {
   readonly run: (input: string) => Promise<Outcome>
 }
 
-/** Builds the program in `source` to `folder/stranger`, and `tools` of its modules beside it, by what its go.sum names. */
+/**
+ * Builds the program in `source` to `folder/stranger`, and `tools` of its modules beside it, by what its go.sum names. A
+ * `toolchain` other than the installed one comes from the Go proxy, too.
+ */
 export async function buildGo(
   source: string,
   folder: string,
-  tools: readonly string[] = [],
+  { tools = [], toolchain }: { tools?: readonly string[]; toolchain?: string } = {},
 ): Promise<GoBuild> {
+  const needed = toolchain ?? 'Go 1.25 or newer'
   const unbuilt = (skip: string): GoBuild => ({ skip, run: () => Promise.reject(new Error(skip)) })
   const go = findGo()
-  if (go === undefined) return unbuilt('needs Go 1.25 or newer: no go in PATH')
-  const environment = goEnvironment()
+  if (go === undefined) return unbuilt(`needs ${needed}: no go in PATH`)
+  const environment = goEnvironment(toolchain)
   const fetched = await runProgram(go, ['-C', source, 'mod', 'download'], { environment })
   if (fetched.code !== 0)
-    return unbuilt(`needs Go 1.25 or newer, and its modules from the Go proxy: ${fetched.stderr.trim()}`)
+    return unbuilt(`needs ${needed}, and its modules from the Go proxy: ${fetched.stderr.trim()}`)
   const program = join(folder, 'stranger')
   const built = await runProgram(go, ['-C', source, 'build', '-buildvcs=false', '-o', program, '.'], {
     environment,
@@ -45,8 +49,24 @@ export function findGo(): string | undefined {
     .find(existsSync)
 }
 
+/** The folder of a module that the program in `source` names; undefined where it can't be had. */
+export async function goModuleFolder(
+  source: string,
+  module: string,
+  toolchain: string,
+): Promise<string | undefined> {
+  const go = findGo()
+  if (go === undefined) return undefined
+  const environment = goEnvironment(toolchain)
+  const { code, stdout } = await runProgram(go, ['-C', source, 'mod', 'download', '-json', module], {
+    environment,
+  })
+  return code === 0 ? (JSON.parse(stdout) as { Dir: string }).Dir : undefined
+}
+
 /** The variables that Go needs to fetch and build. */
-export function goEnvironment(): Record<string, string> {
+export function goEnvironment(toolchain?: string): Record<string, string> {
   const entries = Object.entries(process.env).filter(([name]) => /^(?:GO|HOME$|https?_proxy$)/i.test(name))
-  return Object.fromEntries(entries) as Record<string, string>
+  const chosen = toolchain === undefined ? [] : [['GOTOOLCHAIN', toolchain]]
+  return Object.fromEntries([...entries, ...chosen]) as Record<string, string>
 }

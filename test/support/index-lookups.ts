@@ -406,7 +406,7 @@ function* flips(): Generator<readonly [string, IndexProof]> {
   }
 }
 
-/** What a lookup is judged by. */
+/** The facts that a lookup is judged by. */
 export type IndexClaim = Omit<IndexLookup, 'verdict' | 'name' | 'keys'>
 
 /** `client` is the module as Node loads it, or as it is bundled for a browser. */

@@ -357,7 +357,7 @@ const STORIES: Readonly<Record<string, Story>> = {
       await app.see(`verified by first-use: ${PHONE}, complete true unproved`, app.ann(app.log.absent(ANN)))
       app.log.register(ANN, 0n)
       const inTail = app.log.absent(ANN)
-      // Nobody has seen the newer tree yet.
+      // The proof is from before, so the app has to know the newer tree.
       await app.expect('verified 41', told => told.refresh())
       await app.see('refused at completeness', app.ann(inTail))
       app.log.index.append(app.log)

@@ -18,7 +18,7 @@ export interface MapEntry {
 
 /** The falsified parts of a new leaf. */
 export interface LeafLies {
-  /** The beginning of the log that the leaf is over. */
+  /** How much of the log its map has. */
   readonly treeSize?: number
   readonly entries?: (entries: readonly MapEntry[]) => readonly MapEntry[]
   readonly inputNote?: string

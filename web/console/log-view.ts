@@ -40,7 +40,7 @@ function indexRow(
     return html`<p class="notice bad">The index is held: something is wrong with it, and the line <code>index-held</code> in
       the server's log says what. Lookups come without its proofs.</p>`
   }
-  if (treeSize === 0) return html`<p class="soft">Index: begins with the first entry</p>`
+  if (treeSize + leaves === 0) return html`<p class="soft">Index: begins with the first entry</p>`
   const all = html`${countOf(entries)} of ${manyOf(treeSize, 'entry', 'entries')}`
   if (leaves === 0) return html`<p class="soft">Index: is being built, ${all}</p>`
   return html`<p class="soft"><a href="/index/checkpoint">Index</a>: ${manyOf(leaves, 'leaf', 'leaves')}, the newest over ${all}</p>`

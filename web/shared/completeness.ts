@@ -1,4 +1,4 @@
-/** What the log's index proves of an answer, as people read it. */
+/** The sentences for people about the log's index and an answer. */
 import type { LeastProved } from '../../src/client/client.ts'
 
 export function completenessWords({ complete, isProved }: LeastProved): string {

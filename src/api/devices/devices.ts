@@ -228,7 +228,7 @@ const publicKeys = readWithQuery(PublicKeysQuery, {
     if ([...asked].some(each => each !== userId)) assertUnrestricted(deps, requester)
     const unlisted = deps.database.view(view => unlistedOf(view, deps, userId, asked))
     const absenceOf = await deps.proveAbsences(unlisted)
-    // Read only now: a list that came meanwhile is shown, and its absence is not claimed.
+    // Read only now: a list may have come while the proofs were made.
     const found = deps.database.view(view => keysOf(view, deps, { asker: userId, asked, absenceOf }))
     countUnavailable(deps, userId, found.unavailable.length)
     return { status: 200, body: found }

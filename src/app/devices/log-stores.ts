@@ -74,7 +74,7 @@ export class LogStores {
     if (!isKept) await writeStored(this.#storage, `evidence.${this.#scope}`, { pairs: [...pairs, pair] })
   }
 
-  /** Of the log, or of its index. */
+  /** Where the checkpoint of the log or of its index is kept. */
   #checkpoint(origin: string): string {
     return `checkpoint.${this.#scope}${origin === this.origin ? '' : '.index'}`
   }

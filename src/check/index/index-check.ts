@@ -1,10 +1,10 @@
 /**
- * The check of the index: its output log as the log itself is checked, whose checkpoint each leaf is of, and the map, made anew
- * from the log's entries, against every row and the last leaf that is shown. Whether earlier leaves said the right roots is
- * for auditors to see.
+ * The check of the index. Its output log is checked as the log itself is, and each leaf has to have a checkpoint of the log. The
+ * map is made anew from the log's entries: every row and the last shown leaf must agree with it. Auditors look at the roots of
+ * earlier leaves.
  *
- * What is derived is corrected: rows of the map, tiles, and how far the state says that the map goes. Leaves and checkpoints
- * are signed, and stay as they are.
+ * A repair corrects rows of the map, tiles, and the state where it disagrees with the last shown leaf. Leaves and checkpoints are
+ * signed, and stay as they are.
  */
 
 import { INDEX_STATE, INDEX_TABLES, type IndexState, MAP, SHOWN } from '../../keyserver/index/index-tables.ts'
@@ -29,9 +29,9 @@ import {
 import type { RawLog } from '../log/raw-log.ts'
 import { TreeCheck } from '../log/tree-check.ts'
 import { type CheckedLog, LeafCheck, OutputBlock } from './leaf-check.ts'
-import { MapCheck, type MapCheckOptions } from './map-check.ts'
+import { MapCheck, type OnProgress } from './map-check.ts'
 
-/** A leaf, and the size of the log that its map is over. */
+/** A leaf, its index, and how many entries its map has. */
 interface ShownLeaf extends IndexLeaf {
   readonly index: number
   readonly entries: number
@@ -41,7 +41,7 @@ export class IndexCheck {
   readonly #raw: RawLog
   readonly #findings: Findings
   readonly #log: CheckedLog
-  /** What was looked at, as a sentence; the others were not. */
+  /** A sentence for each check that was made: its subject. */
   readonly #looked = new Map<IndexCheckName, string>()
   #reason = 'not checked: the state is damaged'
 
@@ -51,18 +51,18 @@ export class IndexCheck {
     this.#findings = findings
   }
 
-  /** Returns one outcome where the store has no index. */
-  async run(options: MapCheckOptions): Promise<CheckOutcome[]> {
+  /** Returns one outcome where the store has no index. So many entries' keys are in memory at a time. */
+  async run(entriesPerRange: number, onProgress: OnProgress): Promise<CheckOutcome[]> {
     if (!hasIndex(this.#raw)) return [this.#findings.outcome('index', 'the store has no index', false)]
-    await this.#check(options)
-    await options.onProgress(1)
+    await this.#check(entriesPerRange, onProgress)
+    await onProgress(1)
     return INDEX_CHECKS.map(check => {
       const detail = this.#looked.get(check)
       return this.#findings.outcome(check, detail ?? this.#reason, detail !== undefined)
     })
   }
 
-  async #check({ onProgress, entriesPerRange }: MapCheckOptions): Promise<void> {
+  async #check(entriesPerRange: number, onProgress: OnProgress): Promise<void> {
     const state = this.#readState()
     if (state === undefined) return
     const isBuilt = state.leaves > 0
@@ -79,10 +79,10 @@ export class IndexCheck {
     this.#judgeState(state, { entries: leaf.entries, leaves: leaf.index + 1 })
     this.#reason = 'not compared: the log’s entries are damaged'
     if (!this.#log.isProven) return
-    await this.#checkMap(leaf, {
-      onProgress: done => onProgress(OUTPUT_SHARE + (1 - OUTPUT_SHARE) * done),
-      entriesPerRange,
-    })
+    const map = new MapCheck(this.#raw, leaf.entries, this.#findings)
+    const root = await map.run(entriesPerRange, done => onProgress(OUTPUT_SHARE + (1 - OUTPUT_SHARE) * done))
+    this.#looked.set('index-map', `${map.rows} rows of the map over ${leaf.entries} entries, made anew`)
+    this.#judgeRoot(leaf, root)
   }
 
   /** Undefined where it says nothing that the rest could be held against. */
@@ -133,10 +133,7 @@ export class IndexCheck {
   }
 
   /** Returns the last leaf that is shown, if it is sound. */
-  async #checkOutput(
-    head: StoredHead,
-    onProgress: (done: number) => Promise<void>,
-  ): Promise<ShownLeaf | undefined> {
+  async #checkOutput(head: StoredHead, onProgress: OnProgress): Promise<ShownLeaf | undefined> {
     const { output } = this.#raw
     const treeSize = head.verified?.treeSize ?? sizeFromBundles(output)
     const signedRoot = (head.verified ?? head.claimed)?.rootHash
@@ -160,7 +157,7 @@ export class IndexCheck {
     judgeHead(this.#raw, head, { treeSize, rootHash }, this.#findings)
     this.#judgeShown(head, treeSize, shown.rootHash)
     const isSigned = rootHash !== undefined && signedRoot !== undefined && equalHashes(rootHash, signedRoot)
-    // Tiles are derived from leaves that are the signed ones, and from no others.
+    // Tiles are derived only from leaves that were signed.
     this.#findings.letGo(isSigned && head.verified !== undefined)
     return shown.leaf
   }
@@ -179,10 +176,7 @@ export class IndexCheck {
     if (waiting > 1) fault(INDEX_HEAD.key, `${waiting} leaves wait for witnesses, where one may`)
   }
 
-  async #checkMap({ index, entries, root }: ShownLeaf, options: MapCheckOptions): Promise<void> {
-    const map = new MapCheck(this.#raw, entries, this.#findings, options)
-    const made = await map.run()
-    this.#looked.set('index-map', `${map.rows} rows of the map over ${entries} entries, made anew`)
+  #judgeRoot({ index, entries, root }: ShownLeaf, made: Hash): void {
     if (equalHashes(made, root)) return
     this.#findings.report({
       ...this.#raw.output.entriesAre,
@@ -246,6 +240,6 @@ function isState(record: unknown): record is IndexState {
 }
 
 const INDEX_HEAD: HeadRecord = { check: 'index-checkpoint', table: INDEX_TABLES.head, key: 'head' }
-/** Of the progress. */
+/** Its part of the progress. */
 const OUTPUT_SHARE = 0.2
 const BLOCKS_PER_PROGRESS = 64

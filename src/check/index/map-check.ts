@@ -19,29 +19,23 @@ import type { RawLog } from '../log/raw-log.ts'
 import { firstDifference } from '../log/tree-check.ts'
 import { SortedKeys } from './sorted-keys.ts'
 
-export interface MapCheckOptions {
-  /** Called and awaited every few thousand entries; `done` is from 0 to 1. */
-  readonly onProgress: (done: number) => Promise<void>
-  /** How many entries' keys are in memory at a time. */
-  readonly entriesPerRange: number
-}
+/** Called and awaited every few thousand entries; `done` is from 0 to 1. */
+export type OnProgress = (done: number) => Promise<void>
 
 export class MapCheck {
   readonly #raw: RawLog
   readonly #entries: number
   readonly #findings: Findings
-  readonly #options: MapCheckOptions
   /** The rows that further keys may still change. */
   readonly #open = new Map<number, Uint8Array>()
   readonly #done = new Set<number>()
   #root: Hash = EMPTY_TREE
 
-  /** Of the map over the first `entries` entries, which must be whole. */
-  constructor(raw: RawLog, entries: number, findings: Findings, options: MapCheckOptions) {
+  /** Checks the map over the first `entries` entries, which must be whole. */
+  constructor(raw: RawLog, entries: number, findings: Findings) {
     this.#raw = raw
     this.#entries = entries
     this.#findings = findings
-    this.#options = options
   }
 
   /** How many rows the map has. */
@@ -49,12 +43,12 @@ export class MapCheck {
     return this.#done.size
   }
 
-  /** Reports every wrong row with its correction. Resolves with the map's root. */
-  async run(): Promise<Hash> {
-    const ranges = rangesFor(this.#entries, this.#options.entriesPerRange)
+  /** Reports every wrong row with its correction. Resolves with the map's root. So many entries' keys are in memory at a time. */
+  async run(entriesPerRange: number, onProgress: OnProgress): Promise<Hash> {
+    const ranges = rangesFor(this.#entries, entriesPerRange)
     const keys = new SortedKeys(this.#entries / ranges.length)
     for (const [pass, range] of ranges.entries()) {
-      const progress = (done: number) => this.#options.onProgress((pass + done) / ranges.length)
+      const progress = (done: number) => onProgress((pass + done) / ranges.length)
       keys.clear()
       await this.#collect(keys, range, done => progress(done / 2))
       keys.sort()
@@ -65,15 +59,11 @@ export class MapCheck {
     }
     this.#finishRows(() => true)
     this.#findStrayRows()
-    await this.#options.onProgress(1)
+    await onProgress(1)
     return this.#root
   }
 
-  async #collect(
-    keys: SortedKeys,
-    { from, to }: HashRange,
-    progress: (done: number) => Promise<void>,
-  ): Promise<void> {
+  async #collect(keys: SortedKeys, { from, to }: HashRange, progress: OnProgress): Promise<void> {
     for (let first = 0; first < this.#entries; first += TILE_WIDTH) {
       const bundle = parseBundle(this.#raw.bundle(first / TILE_WIDTH)!)
       for (const [at, entry] of bundle.slice(0, this.#entries - first).entries()) {

@@ -88,23 +88,7 @@ class LogCheck {
     checkBundleKeys(raw, treeSize, findings)
     checkIdentityBlocks(raw, treeSize, findings)
 
-    const entriesPerRange = this.#options.entriesPerRange ?? ENTRIES_PER_RANGE
-    const ranges = rangesFor(treeSize, entriesPerRange)
-    const share = hasIndex(raw) ? LOG_SHARE : 1
-    const lookup = new LookupCheck(raw, treeSize, unsound, findings)
-    const newest = new NewestKeys(treeSize / ranges.length)
-    for (const [pass, range] of ranges.entries()) {
-      newest.clear()
-      const identities = new IdentityCheck(raw, newest, unsound, findings)
-      await this.#eachBlock(treeSize, (share * pass) / ranges.length, share / ranges.length, index => {
-        if (pass === 0) this.#readFully(index, treeSize, { tree, unsound, sample })
-        else this.#block.readRange(raw, index, treeSize, range)
-        identities.addBlock(this.#block, range)
-      })
-      lookup.checkRange(range, newest)
-    }
-    lookup.finish()
-
+    const rows = await this.#readAll(treeSize, { tree, unsound, sample })
     const rootHash = tree.finish()
     judgeHead(raw, head, { treeSize, rootHash }, findings)
     const isSigned = isProven(rootHash, head.verified?.rootHash)
@@ -114,16 +98,41 @@ class LogCheck {
       isProven: isSigned && !findings.has('entries'),
       areTilesWhole: isSigned && !findings.has('tiles'),
     }
-    const index = await new IndexCheck(raw, log, findings).run({
-      onProgress: async done => this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
-      entriesPerRange,
-    })
+    const index = await new IndexCheck(raw, log, findings).run(this.#entriesPerRange, async done =>
+      this.#options.onProgress?.(LOG_SHARE + (1 - LOG_SHARE) * done),
+    )
     return {
       treeSize,
       rootHash: rootHash === undefined ? '' : encodeBase64(rootHash),
       isProven: isSigned,
-      outcomes: [...this.#outcomes(treeSize, lookup.rows, sample?.looked), ...index],
+      outcomes: [...this.#outcomes(treeSize, rows, sample?.looked), ...index],
     }
+  }
+
+  get #entriesPerRange(): number {
+    return this.#options.entriesPerRange ?? ENTRIES_PER_RANGE
+  }
+
+  /** Returns how many lookup rows there are. Its memory is free again before the index is looked at. */
+  async #readAll(treeSize: number, reading: FullReading): Promise<number> {
+    const raw = this.#raw
+    const { unsound } = reading
+    const ranges = rangesFor(treeSize, this.#entriesPerRange)
+    const share = hasIndex(raw) ? LOG_SHARE : 1
+    const lookup = new LookupCheck(raw, treeSize, unsound, this.#findings)
+    const newest = new NewestKeys(treeSize / ranges.length)
+    for (const [pass, range] of ranges.entries()) {
+      newest.clear()
+      const identities = new IdentityCheck(raw, newest, unsound, this.#findings)
+      await this.#eachBlock(treeSize, (share * pass) / ranges.length, share / ranges.length, index => {
+        if (pass === 0) this.#readFully(index, treeSize, reading)
+        else this.#block.readRange(raw, index, treeSize, range)
+        identities.addBlock(this.#block, range)
+      })
+      lookup.checkRange(range, newest)
+    }
+    lookup.finish()
+    return lookup.rows
   }
 
   #readFully(index: number, treeSize: number, { tree, unsound, sample }: FullReading): void {
@@ -173,5 +182,5 @@ function isProven(rootHash: Hash | undefined, signedRoot: Hash | undefined): boo
 /** 2^20 keys in 2^21 slots of 27 bytes are 57 MB. */
 const ENTRIES_PER_RANGE = 2 ** 20
 const BLOCKS_PER_PROGRESS = 64
-/** Of the progress, where there is an index. */
+/** The log's part of the progress, where there is an index. */
 const LOG_SHARE = 0.6

@@ -9,7 +9,6 @@ import { indexKey, tileKey } from '../../store/engine/keys.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { rowEncoder } from '../../store/engine/open-tables.ts'
 import type { Snapshot, StoredTable } from '../../store/engine/snapshot.ts'
-import type { CheckName } from './fault.ts'
 
 export type TableName =
   | (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
@@ -35,7 +34,7 @@ export interface RawTiles {
 }
 
 interface Place {
-  readonly check: CheckName
+  readonly check: 'tiles' | 'entries' | 'index-tiles' | 'index-leaves'
   readonly table: BytesName
 }
 

@@ -15,8 +15,8 @@ export interface Absence {
 }
 
 /**
- * Resolves with what says at once whether the index shows a user's slot as empty: undefined where there is no index, and where
- * the slot is not empty. Rejects as the prover does.
+ * Resolves with a function that proves of each user at once that the index shows the slot as empty; it returns undefined where
+ * there is no index, and where the slot is not empty. Rejects as the prover does.
  */
 export type ProveAbsences = (userIds: readonly bigint[]) => Promise<(userId: bigint) => Absence | undefined>
 

@@ -41,7 +41,10 @@ export class IndexProcess {
   readonly #onKilled: () => void
   readonly #times: IndexProcessTimes
   readonly #program: string
+  /** The one that takes the next step. */
   #child: ChildProcess | undefined
+  /** With those that were killed and have not ended. */
+  readonly #living = new Set<ChildProcess>()
   #step: Step | undefined
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -73,16 +76,14 @@ export class IndexProcess {
     })
   }
 
-  /** Resolves when the process has ended, and `onKilled` has been called: after that the store may be closed. */
+  /** Resolves when there is no process any more, and `onKilled` was called for those there were: then the store may be closed. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    const child = this.#child
-    if (child === undefined) return
-    // One that could not be started has no end, but an error.
-    const end = once(child, 'exit').catch(() => undefined)
-    child.kill('SIGKILL')
-    await end
+    const ended = [...this.#living].map(child => once(child, 'exit'))
+    for (const child of this.#living) child.kill('SIGKILL')
+    await Promise.all(ended)
+    if (ended.length > 0) this.#onKilled()
   }
 
   #start(): ChildProcess {
@@ -91,11 +92,13 @@ export class IndexProcess {
       serialization: 'advanced',
     })
     this.#child = child
+    if (child.pid !== undefined) this.#living.add(child)
     child.on('message', (message: MessageOfIndexer) => void this.#onMessage(child, message))
     child.once('error', error => this.#onEnd(child, ended(error.message)))
     child.once('exit', (code, signal) => {
+      this.#living.delete(child)
       this.#onEnd(child, ended(`it ended (${signal ?? code})`))
-      // After the end the store may be closed, and whoever opens it next drops them.
+      // After `close` the store may be closed.
       if (code !== 0 && !this.#isClosed) this.#onKilled()
     })
     return child
@@ -116,8 +119,9 @@ export class IndexProcess {
       try {
         await step.onRows(message.rows)
       } catch (error) {
-        // Its other rows are not needed.
+        // Its other rows are not needed, and the next step has another process.
         child.kill('SIGKILL')
+        this.#child = undefined
         return this.#settle(step, ({ reject }) => reject(error))
       }
       return this.#send(child, { kind: 'next' })

@@ -1,5 +1,5 @@
 /**
- * Lookups in the map of one leaf as JSON: what all of them share is written once, and what was found under a key is kept. The
+ * Lookups in the map of one leaf as JSON: the part that all of them share is written once, and each key's part is kept. The
  * members are those of transparency.dev's verifiable index, as Go writes them; `index_proof` has the octets of mpt v0.10.
  */
 
@@ -13,7 +13,7 @@ import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 
 /** The last leaf of the output log, and that it is. */
 export interface ProvenLeaf {
-  /** Of the output log, with its cosignatures. */
+  /** The output log's, with its cosignatures. */
   readonly checkpoint: string
   readonly leaf: Uint8Array
   readonly path: readonly Hash[]

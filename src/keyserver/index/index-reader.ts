@@ -2,8 +2,8 @@
  * The index as the outside may see it: the output log as far as it is shown, and lookups in the map of its last leaf. Every
  * process that serves clients has one, over its own store.
  *
- * A lookup is one view of the store, so its rows, leaf and checkpoint belong together whatever is written meanwhile. Nothing
- * leaves that does not verify: where a row is damaged there is no index, and the process's log is told once.
+ * A lookup is one view of the store, so its rows, leaf and checkpoint belong together, whatever the writer does. No proof leaves
+ * that does not verify: where a row is damaged there is no index, and the first fault goes to the process's log.
  */
 
 import { SignalError } from '../../errors.ts'

@@ -3,6 +3,7 @@
 import { messageOf } from '../../errors.ts'
 import { IndexStore } from '../../keyserver/index/index-store.ts'
 import { INDEX_LOG } from '../../keyserver/kept-log.ts'
+import { readRestoreMarker, removeRestoreMarker } from '../../keyserver/restore-marker.ts'
 import { ShownHeads } from '../../keyserver/shown-heads.ts'
 import type { LmdbStore } from '../../store/engine/lmdb-store.ts'
 import { PostgresLedger } from '../../store/postgres/ledger.ts'
@@ -41,6 +42,8 @@ export async function startNode(
   const shownHeads = ShownHeads.open(dataFolder, log.headFile, signer)
   const indexHeads = indexSigner && ShownHeads.open(dataFolder, log.headFile, indexSigner, INDEX_LOG)
   const database = await openFilledCopy(context, ledger, shownHeads)
+  // The rows are the ledger's now, whichever backup the directory came from.
+  if (readRestoreMarker(dataFolder, INDEX_LOG) !== undefined) await removeRestoreMarker(dataFolder, INDEX_LOG)
   if (indexHeads !== undefined) await recordIndexHead(context, database, indexHeads)
   const index: KnownIndex = {
     ...(indexHeads && { shownHeads: indexHeads }),

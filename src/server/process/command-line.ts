@@ -42,8 +42,8 @@ const OPTIONS = {
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
-const USAGE = `usage: node --env-file=callsign.env dist/joined/src/main.js [--dev [--lan] [--janus]] [--config FILE]
-       [--known-checkpoint FILE] [--known-index-checkpoint FILE]
+const USAGE = `usage: node --env-file=callsign.env dist/joined/src/main.js [--dev [--lan] [--janus]] [--config FILE] [--known-checkpoint FILE]
+       [--known-index-checkpoint FILE]
 
 Serves until SIGTERM. Its settings are environment variables and those of a file; \`callsign config reference\` and
 docs/operator/settings.md list them. \`callsign config check\` looks for faults, \`callsign doctor\` tries them.

@@ -55,7 +55,7 @@ t.test('users read their own keys and permitted ones, and all the rest are unava
   })
 })
 
-t.test('of users without a list, and of no others, it is proved that none is logged', async t => {
+t.test('of users without a list, and of them alone, it is proved that none is logged', async t => {
   const pairs: [UserId, UserId][] = []
   const asked: bigint[][] = []
   let meanwhile = async () => {}

@@ -220,6 +220,20 @@ t.test('tiles and leaves of the output log are checked as those of a log', async
   t.same(namesOf(await check(database)), [], 'all is as it was')
 })
 
+t.test('tiles are not made of leaves that nobody signed', async t => {
+  const { database, tables } = await storeIndexedLog(t, mixedKeys(300))
+  const leaf = tables.get(bundles, indexKey(0))!.toString('latin1')
+  // Another checkpoint, of the same form.
+  const at = leaf.indexOf('"index_root":[') - 10
+  await tables.change(bundles, indexKey(0), at, 0x20)
+  await tables.remove(tiles, tileKey(0, 0))
+  const report = await check(database)
+  const checks = namesOf(report).map(name => name.split(':')[0])
+  t.ok(checks.includes('index-tiles') && checks.includes('index-checkpoint'), checks.join())
+  await repairLog(database, report)
+  t.equal(tables.get(tiles, tileKey(0, 0)), undefined)
+})
+
 t.test(
   'a state that does not go with what is shown is named, and mended where the rest says how',
   async t => {

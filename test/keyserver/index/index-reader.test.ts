@@ -212,7 +212,7 @@ t.test('a leaf that waits for its quorum can be read, and is not shown', async t
   t.same([treeSize, treeSize + 1, treeSize + 2].map(widthOf), [true, true, false])
 })
 
-t.test('a damaged index gives nothing out, and the log is told once', async t => {
+t.test('a damaged index gives nothing out, and is one fault in the log', async t => {
   const vrfHash = textOf(deviceOf(3))
   const flip = (bytes: Uint8Array, at: number) =>
     Uint8Array.from(bytes, (octet, each) => (each === at ? octet ^ 1 : octet))
@@ -262,7 +262,7 @@ t.test('a damaged index gives nothing out, and the log is told once', async t =>
   }
 })
 
-t.test('what was kept is of one leaf, and of one index', async t => {
+t.test('kept proofs are those of one leaf, and of one index', async t => {
   const { database, reader, grow } = await openStage(t, 40)
   const vrfHash = textOf(deviceOf(3))
   t.equal(verified(vrfHash, reader.lookUpAll([vrfHash])![0]!).indexes.length, 1)
