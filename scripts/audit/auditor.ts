@@ -244,7 +244,7 @@ export class Auditor implements AuditView {
     )
   }
 
-  /** Of the notes that users sent, those of that log; evidence is judged with the log's. */
+  /** Takes this log's notes among those that users sent; evidence is judged with the log's. */
   async #compareNotes(log: AuditedLog, known: SignedHead): Promise<void> {
     const outputOrigin = indexOriginOf(this.origin)
     const isOutput = log !== this.#log
@@ -312,7 +312,7 @@ export class Auditor implements AuditView {
   }
 }
 
-/** What a look has come to so far. */
+/** A look's results so far. */
 interface Seen {
   /** Whether the log showed its newest tree, and all of it. */
   isRead: boolean

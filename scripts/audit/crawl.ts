@@ -34,7 +34,7 @@ export interface CrawlOptions {
   readonly onProgress: (treeSize: number, head: () => TreeHead) => void
   /** Called with each bundle of a checked form, and the index of its first entry. */
   readonly onBundle?: (firstIndex: number, bundle: Uint8Array) => void
-  /** The form of an entry; that of the key log unless given. */
+  /** The form of an entry; the key log's unless given. */
   readonly isForm?: EntryCheck | undefined
 }
 

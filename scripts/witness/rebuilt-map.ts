@@ -30,7 +30,7 @@ const REBUILT = textKeyTable(
 export class RebuiltRows implements RebuiltMap {
   readonly #store: Store
   readonly #origin: string
-  /** Of all its rows' keys. */
+  /** Begins the key of each row. */
   readonly #prefix: Uint8Array
 
   constructor(store: Store, origin: string) {

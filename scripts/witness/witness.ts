@@ -43,7 +43,7 @@ export interface WitnessDeps {
   readonly store: Store
   readonly key: SignerKey
   readonly logs: WitnessedLogs
-  /** By the origin of the output log: whose leaves are compared before it is cosigned. */
+  /** By the origin of an output log: compares its leaves before it is cosigned. */
   readonly indexes?: ReadonlyMap<string, Pick<IndexRebuild, 'refusalOf'>>
   readonly nowMs: () => number
 }

@@ -2,17 +2,17 @@
  * Keeps the index behind the log: every few seconds a leaf, when entries came, and one every quarter of an hour without. Only the
  * writer has one, and Register never waits for it.
  *
- * A step has the map grown elsewhere (`index-growth.ts`), and makes a leaf of its root. Where nobody else has to see the leaf
- * first, one change writes rows, leaf and checkpoints. Else, beside each part, what a crash there leaves:
+ * A step has the map grown elsewhere (`index-growth.ts`), and makes a leaf of its root. Where neither head file nor witness gets
+ * the leaf first, one change writes rows, leaf and checkpoints. Else, beside each part, what a crash there leaves:
  *
  *   1. append   leaf and checkpoint become durable, the map stays as it is: a start grows the map again, compares its root
- *               with that of the leaf, and goes on with 2
+ *               with the leaf's, and goes on with 2
  *   2. record   in the head file, outside the store: as 1
  *   3. cosign   a quorum of witnesses: as 1. While it is away the index stands still
  *   4. show     rows, cosigned checkpoint and state, in one change: done
  *
  * While the map is built, for the first time or because its rows were damaged, there is no index to answer from, and its rows are
- * written in portions. What is signed and does not fit is never mended here: the index is held, which everybody can see, and
+ * written in portions. Signed records that disagree are never mended here: the index is held, which everybody can see, and
  * the server goes on without it.
  */
 
@@ -35,7 +35,7 @@ import type { IndexState } from './index-tables.ts'
 import { MapBuilder, type MapBuilding } from './map-builder.ts'
 
 export interface IndexKeeperDeps extends MapBuilding {
-  /** Looks at what is known of the output log outside; throws as `assertExtends`. */
+  /** Looks at the records of the output log outside the store; throws as `assertExtends`. */
   readonly openGuard: (isAnotherKey: boolean) => IndexGuard
   /** `keep` makes a cosigned head the shown one. Left out: no policy asks for witnesses. */
   readonly openWitnesses?: (keep: (head: LogHead) => Promise<void>) => WitnessRounds
@@ -51,7 +51,7 @@ export class IndexKeeper {
   #tail: TreeTail | undefined
   /** Whether the last leaf could not have all there was: the next one does not wait for a tick. */
   #wasFull = false
-  /** That of the leaf that waits for its quorum. */
+  /** The map of the leaf that waits for its quorum. */
   #waiting: MapOfLeaf | undefined
   #heldFor: string | undefined
   #stopTicks = () => {}
@@ -77,7 +77,7 @@ export class IndexKeeper {
     })
   }
 
-  /** Does what is due; resolves when that is done, or has failed and is tried again later. */
+  /** Does the work that is due; resolves when it is done, or has failed and is tried again later. */
   work(): Promise<void> {
     return this.#run(() => Promise.resolve(true))
   }
@@ -162,7 +162,7 @@ export class IndexKeeper {
     this.#witnesses = openWitnesses?.(head => this.#onCosigned(head))
     this.#witnesses?.listen({
       onCosigned: () => void (this.#wasFull && this.work()),
-      // Until then callers of Register wait; here nobody does.
+      // Callers of Register wait for a log's quorum; none waits for the index's.
       onQuorumLost: () => this.#onQuorumLost(),
     })
     const head = store.head()
@@ -289,8 +289,8 @@ export class IndexKeeper {
   }
 
   /**
-   * The log as the next leaf is to have it: as it is shown, or, where that would be too many entries at once, a part of that, whose
-   * checkpoint is signed here. The proof ties it to what is shown.
+   * The head of the log for the next leaf: the shown one or, where that would be too many entries at once, a smaller one, with a
+   * checkpoint signed here. The proof ties it to the shown one.
    */
   #nextInput(entries: number): LogHead {
     const { log, signers } = this.#deps

@@ -1,4 +1,4 @@
-/** The check of a stored index before it goes on: against what is known of it outside, its signatures, and the log. */
+/** The check of a stored index before it goes on: against its records outside the store, its signatures, and the log. */
 
 import { SignalError } from '../../errors.ts'
 import { type Checkpoint, type LogHead, openCheckpoint, parseCheckpoint } from '../../log/checkpoint.ts'
@@ -25,7 +25,7 @@ export interface InputLog {
   readonly readHashes: ReadHashes
 }
 
-/** What is known of the output log outside the store. */
+/** The records of the output log outside the store. */
 export interface IndexGuard {
   /** Throws `CHECKPOINT_INVALID` unless the stored output log extends it. */
   assertExtends(store: Pick<IndexStore, 'head' | 'readHashes'>): void
@@ -35,7 +35,7 @@ export interface IndexGuard {
   confirm(): Promise<void>
 }
 
-/** The tail of the output log. Throws `CHECKPOINT_INVALID` where it is not what was signed. */
+/** The tail of the output log. Throws `CHECKPOINT_INVALID` where it is not the signed one. */
 export function openOutputLog(store: IndexStore, verifier: VerifierKey): TreeTail {
   const [head, shown] = [store.head(), store.shownHead()]
   const size = head?.treeSize ?? 0

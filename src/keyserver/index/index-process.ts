@@ -104,7 +104,7 @@ export class IndexProcess {
     return child
   }
 
-  /** What can't be sent has its reason in the end of the process. */
+  /** The end of the process gives the reason for a message that can't be sent. */
   #send(child: ChildProcess, message: MessageToIndexer): void {
     if (child.connected) child.send(message, () => undefined)
     this.#after(this.#times.answerMs, () => child.kill('SIGKILL'))
