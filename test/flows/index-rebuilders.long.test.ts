@@ -1,6 +1,6 @@
 /**
- * A server whose index is cosigned by a witness that rebuilds it: lookups are proved by it, an auditor finds the same, and a
- * wrong root in the store is neither cosigned nor passed over.
+ * A rebuilding witness cosigns a server's index: lookups are proved, and an auditor agrees. The witness refuses a wrong root in the
+ * store, and no later leaf hides it.
  */
 
 import { mkdirSync, readdirSync } from 'node:fs'

@@ -85,7 +85,7 @@ function randomOctets(length: number): Uint8Array {
   return Uint8Array.from({ length }, () => Math.floor(random() * 256))
 }
 
-/** Entries of which some have keys that begin alike, some the same key. */
+/** Entries, some with keys that begin alike, some with the same key. */
 function randomEntries(count: number, firstIndex = 0): IndexedEntry[] {
   const entries: IndexedEntry[] = []
   for (let at = 0; at < count; at++) {
@@ -109,7 +109,7 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map(([, item]) => item)
 }
 
-/** Every key of the entries is found with its indexes, and others are not, each with a proof that verifies. */
+/** Every key of the entries is found with its indexes, every other key is absent, and each proof verifies. */
 function checkLookups(
   t: Test,
   map: Rows,
@@ -194,7 +194,7 @@ t.test('entries in any order and any portions make the same rows', async t => {
   }
 })
 
-t.test('entries that a map has change nothing, and what was written in part is made again', async t => {
+t.test('known entries change nothing, and a half-written step is done again', async t => {
   for (const pageKeysMax of [1, 2, undefined]) {
     const count = bySize({ short: 25, long: 60 })
     const [earlier, later] = [randomEntries(count), randomEntries(count, count)]
@@ -254,7 +254,7 @@ t.test('keys that share many bits', async t => {
   }
 })
 
-t.test('a page at the greatest depth takes more keys than others', async t => {
+t.test('a page at the greatest depth takes more keys than any other', async t => {
   const map = new Rows(2)
   const entries = Array.from({ length: 300 }, (_, index) => {
     const key = new Uint8Array(32)
@@ -308,7 +308,7 @@ t.test('with one bit changed in proof, key, value or root no lookup verifies', a
   }
 })
 
-/** What it returns, or undefined where it refuses a damaged row. Another error fails the test. */
+/** Returns the result, or undefined where it refuses a damaged row. Any other error fails the test. */
 function unlessDamaged<Result>(act: () => Result): Result | undefined {
   try {
     return act()

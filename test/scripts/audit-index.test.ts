@@ -21,7 +21,7 @@ function auditOf(server: FileServer, stateFile: string, more: Partial<AuditSetti
   return audit({ url: server.url, stateFile, index: INDEX_KEYS, ...more })
 }
 
-/** What a file of that kind beside the state proves, or undefined where there is none. */
+/** What `explain` says of the evidence file beside the state, or undefined without one. */
 function explained(stateFile: string, vkeys: readonly string[] = []) {
   const file = evidenceOf(stateFile)
   if (file === undefined) return undefined
@@ -39,7 +39,7 @@ function evidenceOf(stateFile: string): string | undefined {
   return name && join(folder, name)
 }
 
-t.test('an honest index holds, leaf by leaf, and a later run reads what is new', async t => {
+t.test('an honest index holds, leaf by leaf, and a later run reads only new leaves', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 0 }).addLeaf({ size: 7 }).addLeaf().addLeaf()
   const server = await serveFiles(t, log.files)
   const stateFile = newStateFile(t)
@@ -89,7 +89,7 @@ t.test('an index of any growth holds, however often the auditor looks and starts
 const otherLog = signerKeyFromSeed('other.example/log', new Uint8Array(32).fill(1))
 const stranger = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
 
-/** Each adds leaves to an index of 300 entries whose leaf 0 is good, of which one is a lie. */
+/** Each adds leaves, one of them a lie, to an index of 300 entries with a good leaf 0. */
 const lies: Readonly<Record<string, (log: IndexedLog) => unknown>> = {
   'an entry left out': log => log.addLeaf({ mapOf: log.entries.slice(0, -1) }),
   'one key changed': log => log.addLeaf({ mapOf: log.entries.with(100, entryUnder(9_999, 1)) }),
@@ -125,7 +125,7 @@ for (const [name, lie] of Object.entries(lies))
     t.equal(explained(stateFile, [SIGNER, INDEX_SIGNER].map(formatVerifierKey))?.code, 0)
     t.equal(explained(stateFile, [formatVerifierKey(stranger)])?.code, 1, 'not of the key that is named')
 
-    // To others it is proven as well, by the file alone.
+    // The file alone proves it to another auditor.
     const others = newStateFile(t)
     const good = await serveFiles(t, new IndexedLog(keysOf(300)).addLeaf().files)
     const told = await auditOf(good, others, { notesFiles: [found!.file] })
@@ -206,7 +206,7 @@ t.test('of too many entries for a file, what the server answers under the wrong 
   t.match(explained(other)?.text, /the entries are too many for it/)
 })
 
-t.test('two histories of the log, of which one is in a leaf, are proven by both notes', async t => {
+t.test('two histories of the log, one of them in a leaf, are proven by both notes', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 100 })
   const fork = new IndexedLog([...log.entries.slice(0, 200), ...keysOf(100, 1_000)])
   log.addLeaf({ size: 250, checkpoint: fork.checkpoint(250), mapOf: fork.entries.slice(0, 250) }).addLeaf()
@@ -261,7 +261,7 @@ t.test('two output logs are found out at one place, at two, and by notes', async
   t.equal(told.verdict, 1)
   t.match(told.of('notes'), { ok: false, origin: INDEX_SIGNER.name })
   const blind = await audit({ url: server.url, stateFile: newStateFile(t), notesFiles: [notesFile] })
-  t.equal(blind.verdict, 0, 'notes of the index say nothing to whoever does not audit it')
+  t.equal(blind.verdict, 0, 'an auditor without --index ignores notes of the index')
 
   server.files = forked.files
   const later = await auditOf(server, stateFile)
@@ -271,7 +271,7 @@ t.test('two output logs are found out at one place, at two, and by notes', async
   t.match(explained(stateFile)?.text, INDEX_SIGNER.name)
 })
 
-t.test('leaves that were taken out or are not shown wait; others are a fork', async t => {
+t.test('leaves that were taken out or are not shown wait; different leaves are a fork', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 100 }).addLeaf({ size: 200 }).addLeaf()
   const server = await serveFiles(t, log.files)
   const stateFile = newStateFile(t)

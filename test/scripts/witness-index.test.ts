@@ -112,7 +112,7 @@ t.test('an honest index is cosigned leaf by leaf, and entries are read once', as
 
 const stranger = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
 
-/** Each makes one leaf, or several, of an index of 300 entries whose first leaf is good. */
+/** Each adds one leaf or several to an index of 300 entries with a good first leaf. */
 const lies: Readonly<Record<string, (log: IndexedLog) => unknown>> = {
   'an entry left out': log => log.addLeaf({ mapOf: log.entries.slice(0, -1) }),
   'one key changed': log => log.addLeaf({ mapOf: log.entries.with(100, entryUnder(9_999, 1)) }),
@@ -178,7 +178,7 @@ t.test('what can’t be read is asked for again, and a fork is refused without r
   t.same(server.requests, [])
 })
 
-t.test('rows of its own that were damaged accuse nobody', async t => {
+t.test('a witness’s own damaged rows accuse no server', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf()
   const server = await serveFiles(t, log.files)
   const folder = t.testdir()
@@ -202,7 +202,7 @@ t.test('rows of its own that were damaged accuse nobody', async t => {
   t.match(await openWitness(t, server, folder).ask(requestOf(log, 1)), { kind: 'cosigned' })
 })
 
-t.test('while an index is rebuilt, it is asked for later, and the log is cosigned meanwhile', async t => {
+t.test('while a witness rebuilds an index, it refuses with 503, and still cosigns the log', async t => {
   const log = new IndexedLog(keysOf(600)).addLeaf()
   const server = await serveFiles(t, log.files)
   let release = () => {}
@@ -224,7 +224,7 @@ t.test('while an index is rebuilt, it is asked for later, and the log is cosigne
   while ((await witness.ask(requestOf(log, 0))).kind !== 'cosigned');
 })
 
-t.test('killed at any moment, it goes on from what it had, and cosigns what is right alone', async t => {
+t.test('a witness killed at any moment goes on where it was, and cosigns right leaves only', async t => {
   const log = new IndexedLog(keysOf(500)).addLeaf()
   const server = await serveFiles(t, log.files)
   const folder = t.testdir()

@@ -1,7 +1,7 @@
 /**
  * The keeper of the index against kills of the process that grows its map, full disks, crashes at any change, witnesses that are
- * away, and rows and leaves that somebody changed. In every durable state the map is that of the last shown leaf, and no two output
- * checkpoints contradict. `CALLSIGN_SEED` replays a run.
+ * away, and altered rows and leaves. In every durable state the map matches the last shown leaf, and no two output checkpoints
+ * contradict. `CALLSIGN_SEED` replays a run.
  */
 
 import t from 'tap'
@@ -120,7 +120,7 @@ async function damageRow(stage: IndexStage, at: number): Promise<void> {
 }
 
 t.test('a wrong row is found, and the map is built again from the entries', async t => {
-  // The first is looked at by a start, the others when a step comes to them.
+  // A start looks at the first row; a step finds the rest when it reaches them.
   for (const at of [0, 1, -1]) {
     const stage = await stageOf(2_000, { sizes: SMALL })
     await damageRow(stage, at)
@@ -170,7 +170,7 @@ function someKeys(stage: IndexStage, { below }: Chances): DeviceKey[] {
   }))
 }
 
-/** One run: entries in any batches, and harm at any moment. Returns what is wrong at the end. */
+/** One run: entries in any batches, and harm at any moment. Returns the faults at the end. */
 async function run(seed: number): Promise<string[]> {
   const chances = chancesOf(seed)
   const { random, below } = chances
