@@ -21,7 +21,7 @@ function auditOf(server: FileServer, stateFile: string, more: Partial<AuditSetti
   return audit({ url: server.url, stateFile, index: INDEX_KEYS, ...more })
 }
 
-/** What `explain` says of the evidence file beside the state, or undefined without one. */
+/** The output of `explain` for the evidence file beside the state, or undefined without one. */
 function explained(stateFile: string, vkeys: readonly string[] = []) {
   const file = evidenceOf(stateFile)
   if (file === undefined) return undefined
