@@ -151,7 +151,7 @@ export class Page {
     return patriciaLeafHash(this.key(start), indexValueOf(this.indexes(start)))
   }
 
-  /** That of the inner node that parts a key from the next one. */
+  /** The hash of the inner node where a key parts from the next one. */
   #node(parting: number): Hash {
     const at = this.#nodeAt(parting)
     return this.bytes.subarray(at, at + HASH_BYTES)

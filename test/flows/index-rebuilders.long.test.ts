@@ -1,6 +1,6 @@
 /**
- * A rebuilding witness cosigns a server's index: lookups are proved, and an auditor agrees. The witness refuses a wrong root in the
- * store, and no later leaf hides it.
+ * A server with an index that a rebuilding witness cosigns: lookups are proved by it, an auditor finds the same, and a
+ * wrong root in the store is neither cosigned nor passed over.
  */
 
 import { mkdirSync, readdirSync } from 'node:fs'

@@ -33,7 +33,7 @@ export function keysOf(size: number, start = 0): Uint8Array[] {
 export interface Leaf {
   /** How many entries it is of. */
   readonly size?: number
-  /** Builds the map from these in place of its tree's entries. */
+  /** The entries of the map, in place of its tree's. */
   readonly mapOf?: readonly Uint8Array[]
   /** In place of the log's own checkpoint of that size. */
   readonly checkpoint?: string

@@ -1,8 +1,8 @@
-// Checks a log's index with programs that other people wrote. Torchwood verifies present and absent keys of the map, and
-// rebuilds it from the log's entries. transparency-dev/formats and merkle read checkpoints and inclusion proofs. Tessera's client
-// and fsck follow the output log and rebuild all of it.
+// Checks the index of a log with programs that other people wrote: torchwood verifies present and absent keys
+// of the map, and makes the map again from the log's entries; transparency-dev/formats and merkle read checkpoints and
+// inclusion proofs; Tessera's client and fsck follow the output log and rebuild all of it.
 //
-// Package mpt is torchwood's. Each file of v0.10.0 has `go:build ignore`: copy it to ./mpt without that line to build this.
+// Package mpt is torchwood's. In v0.10.0 each of its files has `go:build ignore`, so the test copies them to ./mpt without it.
 //
 // The task is a JSON object on standard input, the findings are one on standard output. Whatever does not hold ends
 // the program with exit code 1 and one sentence on standard error.
@@ -44,7 +44,7 @@ type task struct {
 	Checkpoint string `json:"checkpoint"`
 	// VRF hashes in base64.
 	Hashes []string `json:"hashes"`
-	// Claims to give a verdict on, in hexadecimal; no value claims that the key is absent.
+	// Claims to give a verdict on; hexadecimal, without a value where the key is said to be absent.
 	Claims []claim `json:"claims"`
 }
 
