@@ -114,7 +114,7 @@ function parseEvidence({
   notes,
   proof,
 }: Readonly<Record<string, unknown>>): Pick<Evidence, 'verifiers' | 'notes' | 'proof'> {
-  if (format !== FORMAT) throw malformed(`its format is not "${FORMAT}"`)
+  if (format !== FORMAT) throw malformed(`its format is neither "${FORMAT}" nor that of the index`)
   const vkeys: readonly unknown[] = Array.isArray(vkey) ? vkey : [vkey]
   if (vkeys.length < 1 || vkeys.length > KEYS_MAX || !vkeys.every(isText)) throw malformed('it has no vkey')
   const verifiers = vkeys.map(parseVerifierKey)

@@ -1,5 +1,6 @@
 /** The index of the log: whether there is one, how far its map goes, and whether readers get a checkpoint of it. */
 
+import { keyMissing } from '../../src/keyserver/index/index-opening.ts'
 import type { IndexState } from '../../src/keyserver/index/index-tables.ts'
 import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
@@ -33,6 +34,8 @@ export function judgeIndex(
   },
 ): Finding {
   if (signer === undefined) {
+    // A new key would begin another index, which apps that know this one refuse.
+    if (store.index !== undefined) return fails('index', keyMissing(store.index.state.vkey))
     return off(
       'index',
       isDevelopment
@@ -44,8 +47,14 @@ export function judgeIndex(
   if (store.index === undefined) return ok('index', `${vkey}: will be built when the server starts`)
   const { state, shown } = store.index
   const known = [signer, ...others].find(each => formatVerifierKey(each) === state.vkey)
-  if (known === undefined)
+  if (known === undefined && state.leaves === 0)
     return ok('index', `${vkey}: will be begun anew, since the one in the store is of ${state.vkey}`)
+  if (known === undefined) {
+    return fails(
+      'index',
+      `the next start throws away the index in the store, since ${vkey} is not its key, and apps that know it refuse the new one: unless ${state.vkey} is lost, put that key back, or change it in steps`,
+    )
+  }
   const recorded = store.headNote === undefined ? 0 : (leavesIn(store.headNote, [signer, ...others]) ?? 0)
   const { signedSize } = store.index
   if (recorded > signedSize) {

@@ -81,7 +81,7 @@ export function verifyIndex(
   indexProof: unknown,
   freshness: Freshness,
 ): VerifiedIndex | Refusal {
-  return settle(() => {
+  const verdict = settle(() => {
     const proof = readIndexProof(indexProof)
     const output = openSignedCheckpoint(keys.index, proof.outputNote)
     if (output.treeSize === 0) throw incomplete('the index has no leaf yet')
@@ -99,8 +99,10 @@ export function verifyIndex(
     const witnessed = verifyWitnesses(keys.index, output.note, freshness)
     if (witnessed.kind === 'refused') throw new CheckFailed(witnessed.check, witnessed.detail)
     const ageMs = witnessed.atMs === undefined ? 'unknown' : Math.max(0, freshness.nowMs - witnessed.atMs)
-    return { kind: 'verified', output, input, indexes, ageMs }
+    return { kind: 'verified', output, input, indexes, ageMs } as const
   })
+  // An answer has two logs' checkpoints and paths, and the checks of both have the same sentences.
+  return verdict.kind === 'refused' ? { ...verdict, detail: `the index: ${verdict.detail}` } : verdict
 }
 
 /** The entry that was shown for a hash, and the size of the tree that it was shown in. */

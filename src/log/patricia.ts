@@ -194,7 +194,7 @@ function writeVarint(bytes: Uint8Array, start: number, value: number): number {
 }
 
 function invalid(reason: string): SignalError {
-  return new SignalError('PROOF_INVALID', `proof in the index: ${reason}`)
+  return new SignalError('PROOF_INVALID', `proof in the map: ${reason}`)
 }
 
 /** No position of a proof is as large: Go's verifier refuses it. */

@@ -88,7 +88,7 @@ function answer(
     file = find(path)
   } catch (error) {
     if (!(error instanceof SignalError && error.code === 'INDEX_UNAVAILABLE')) throw error
-    return sendBusy(res, { method, isTls })
+    return sendText(res, '503 Service Unavailable', `${error.message}\n`, { method, isTls })
   }
   if (file === undefined) return sendNone(res, { method, isTls })
   if (file.gzip === undefined || !acceptsGzip(acceptEncoding)) {

@@ -484,10 +484,13 @@ t.test('the index line shows progress, a held index and the key', async t => {
 
   const other = generateIndexKey('kt.example.org/log', randomBytes)
   const changed = { KT_INDEX_PRIVATE_KEY: other.ktIndexPrivateKey }
-  t.match(await indexLine(changed), { ok: true, detail: /will be begun anew, .* is of kt\.example/ })
+  t.match(await indexLine(changed), { ok: false, detail: /throws away the index .* put that key back/ })
   const changing = { KT_INDEX_SECOND_PRIVATE_KEY: environment.KT_INDEX_PRIVATE_KEY!, ...changed }
   t.match(await indexLine(changing), { ok: true, detail: /has 1 leaves/ })
-  t.match(await indexLine({ KT_INDEX_PRIVATE_KEY: '' }), { ok: null, detail: /^set KT_INDEX_PRIVATE_KEY/ })
+  t.match(await indexLine({ KT_INDEX_PRIVATE_KEY: '' }), {
+    ok: false,
+    detail: /^KT_INDEX_PRIVATE_KEY is not set, .* put that key back/,
+  })
 
   const headFile = `${environment.CALLSIGN_LOG_HEAD_FILE}.index`
   const headOf = (treeSize: number) => signCheckpoint({ treeSize, rootHash: new Uint8Array(32) }, key)
@@ -526,6 +529,7 @@ t.test('the index line shows progress, a held index and the key', async t => {
   await change(store => store.change(each => each.remove(INDEX_HEAD, SHOWN)))
   await withState({ leaves: 0, entries: 0 })
   t.match(await indexLine(), { ok: true, detail: /is being built, 0 of 1 entries/ })
+  t.match(await indexLine(changed), { ok: true, detail: /will be begun anew, .* is of kt\.example/ })
 })
 
 t.test('an index far behind its log fails', async t => {

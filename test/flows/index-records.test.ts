@@ -10,7 +10,9 @@ import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../../scripts/support/register-client.ts'
 import { backUp, restore } from '../../src/check/backup.ts'
+import { INDEX_TABLES } from '../../src/keyserver/index/index-tables.ts'
 import { generateKeys } from '../../src/log/keys.ts'
+import { RawTables } from '../support/damage.ts'
 import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
 
 interface Place {
@@ -66,13 +68,19 @@ async function run({ dataFolder, environment }: Place, firstUser: number, args: 
       (figures.get('callsign_index_lag_entries') === 0 && figures.get('callsign_index_leaves')! > 0),
   )
   const isHeld = (await metricsOf(server)).get('callsign_index_held') === 1
-  const { status } = await fetch(`${server.http}/index/checkpoint`)
+  const shown = await fetch(`${server.http}/index/checkpoint`)
+  const body = await shown.text()
   await server.end()
   const held = server
     .stderr()
     .split('\n')
     .find(line => line.includes('index-held'))
-  return { isHeld, status, reason: held === undefined ? '' : (JSON.parse(held).reason as string) }
+  return {
+    isHeld,
+    status: shown.status,
+    body,
+    reason: held === undefined ? '' : (JSON.parse(held).reason as string),
+  }
 }
 
 t.test('an older index beside the newest log is held, and the log goes on', async t => {
@@ -92,6 +100,7 @@ t.test('an older index beside the newest log is held, and the log goes on', asyn
   t.match(held, {
     isHeld: true,
     status: 503,
+    body: /no index of the log, or it is being built or held/,
     reason: /output log of the index in .* leaves, but CALLSIGN_LOG_HEAD_FILE/,
   })
   t.equal(readFileSync(recorded, 'utf8'), newest, 'nothing was signed')
@@ -128,4 +137,33 @@ t.test('with a new key the index begins anew, and with an earlier one never', as
   t.match(anew, { isHeld: false, status: 200 }, anew.reason)
   t.match(await run(place, 21), { isHeld: true, reason: /key of an earlier index/ })
   t.match(await run(renewed, 31), { isHeld: false })
+})
+
+t.test('without its key an index is missed aloud, and begins anew only with another', async t => {
+  const place = placeOf(t)
+  await run(place, 1)
+  const { KT_INDEX_PRIVATE_KEY: _, ...environment } = place.environment
+  const server = await startServer({ dataFolder: place.dataFolder, environment })
+  await server.end()
+  const missing = server
+    .stderr()
+    .split('\n')
+    .filter(line => line.includes('index-key-missing'))
+  t.match(
+    missing.map(line => JSON.parse(line).advice),
+    [/an index, of the key log.example\/records\/index\+.*: put that key back/],
+  )
+  t.match(await run(place, 11), { isHeld: false, status: 200 }, 'nothing was lost')
+})
+
+t.test('a damaged leaf holds the index, and the reason says of which log', async t => {
+  const place = placeOf(t)
+  await run(place, 1)
+  const tables = RawTables.open(place.dataFolder)
+  await tables.change(INDEX_TABLES.bundles, tables.keys(INDEX_TABLES.bundles)[0]!, 100, 1)
+  await tables.close()
+  t.match(await run(place, 11), {
+    isHeld: true,
+    reason: /^the output log of the index: the log does not hold what its checkpoint covers: entry 0 /,
+  })
 })

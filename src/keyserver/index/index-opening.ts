@@ -4,7 +4,7 @@ import { SignalError } from '../../errors.ts'
 import { type Checkpoint, type LogHead, openCheckpoint, parseCheckpoint } from '../../log/checkpoint.ts'
 import { equalHashes, type Hash } from '../../log/hash.ts'
 import type { IndexLeaf } from '../../log/index-leaf.ts'
-import { TreeTail } from '../../log/integrate.ts'
+import { type TailBytes, TreeTail } from '../../log/integrate.ts'
 import { formatVerifierKey, readNote, type SignerKey, type VerifierKey } from '../../log/note.ts'
 import { type ReadHashes, RightEdge, rootHash } from '../../log/tree.ts'
 import { damagedIndex, type IndexStore } from './index-store.ts'
@@ -43,7 +43,7 @@ export function openOutputLog(store: IndexStore, verifier: VerifierKey): TreeTai
   if (waiting !== 0 && waiting !== 1) throw damagedIndex(`it shows ${shown?.treeSize} of ${size} leaves`)
   // Tiles of an earlier index are emptied before the first leaf.
   if (size === 0) return new TreeTail({ edge: new RightEdge(0, []), tiles: [], bundle: undefined })
-  const tail = new TreeTail(store.openTail(size))
+  const tail = new TreeTail(tailOf(store, size))
   const signed = opened(head!, verifier)
   if (signed.treeSize !== size || !equalHashes(signed.rootHash, tail.rootHash()))
     throw damagedIndex('its leaves are not those of its checkpoint')
@@ -52,6 +52,16 @@ export function openOutputLog(store: IndexStore, verifier: VerifierKey): TreeTai
   if (treeSize !== shown.treeSize || !equalHashes(shownRoot, rootHash(treeSize, store.readHashes)))
     throw damagedIndex('the checkpoint that it shows is not of its leaves')
   return tail
+}
+
+/** As `IndexStore.openTail`, with a refusal that says which of the two logs it is about. */
+function tailOf(store: IndexStore, size: number): TailBytes {
+  try {
+    return store.openTail(size)
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    throw new SignalError(error.code, `the output log of the index: ${error.message}`, { cause: error })
+  }
 }
 
 /** The checkpoint of the log in a leaf. Throws `CHECKPOINT_INVALID` unless its tree is a part of this log as it is shown. */
@@ -106,6 +116,11 @@ export async function claimIndex(
   guard.assertExtends({ head: () => undefined, readHashes: store.readHashes })
   await store.begin(vkey)
   return { guard, begun: state === undefined ? {} : { earlier: state.vkey } }
+}
+
+/** For an operator who has taken the key of an index away, whose apps demand it. */
+export function keyMissing(vkey: string): string {
+  return `KT_INDEX_PRIVATE_KEY is not set, but this log has an index, of the key ${vkey}: put that key back, because apps that have verified the index refuse answers without it. A new key would begin another index, which they refuse, too`
 }
 
 function opened(head: LogHead, verifier: VerifierKey): Checkpoint {

@@ -1,7 +1,7 @@
 /** The assembly of the index, which the writer keeps behind the log. */
 
 import { IndexKeeper } from '../../keyserver/index/index-keeper.ts'
-import type { IndexGuard } from '../../keyserver/index/index-opening.ts'
+import { type IndexGuard, keyMissing } from '../../keyserver/index/index-opening.ts'
 import { IndexProcess } from '../../keyserver/index/index-process.ts'
 import { IndexStore } from '../../keyserver/index/index-store.ts'
 import { INDEX_LOG } from '../../keyserver/kept-log.ts'
@@ -38,9 +38,15 @@ export function startIndexing(
   const { indexSigner, secondIndexSigner, signer, secondSigner } = keys
   let keeper: IndexKeeper | undefined
   observeIndex(metrics, () => keeper?.figures)
-  if (indexSigner === undefined || config.log.isFrozen) return undefined
-  const indexer = new IndexProcess(config.dataFolder, () => database.dropDeadReaders())
   const indexStore = new IndexStore(database)
+  if (indexSigner === undefined) {
+    const { state } = indexStore
+    if (state !== undefined)
+      logger.warn({ event: 'index-key-missing', vkey: state.vkey, advice: keyMissing(state.vkey) })
+    return undefined
+  }
+  if (config.log.isFrozen) return undefined
+  const indexer = new IndexProcess(config.dataFolder, () => database.dropDeadReaders())
   const { witnesses: policy } = config.log
   keeper = new IndexKeeper({
     store: indexStore,
