@@ -1,6 +1,7 @@
 /** The entries since the newest leaf of an index: how many are read, from where, and which of them are believed. */
 import t from 'tap'
 import { type CompletenessDemand, type Fetch, LogClient, MemoryStore } from '../../src/client/client.ts'
+import type { IndexProof } from '../../src/client/index-proof.ts'
 import { readTail } from '../../src/client/index-tail.ts'
 import type { Tile } from '../../src/log/tile.ts'
 import { type LyingFetch, LyingLog } from '../support/lying-log.ts'
@@ -105,6 +106,21 @@ t.test('a client whose keys cannot prove completeness refuses to demand it', asy
   t.throws(start({ indexVkey: index.vkey, maxIndexAgeMs: 1 }), { code: 'KEY_INVALID' })
   t.throws(start({ indexVkey: published.vkey }), { code: 'KEY_INVALID' })
   t.doesNotThrow(start({ indexVkey: index.vkey, completeness: 'demand' }))
+})
+
+t.test('a refusal says that it is about the index, whose checks are those of the log', async t => {
+  const honest = log.fetch()
+  const lie: Fetch = async (url, init) => {
+    const answer = await honest(url, init)
+    if (!url.endsWith('get-public-keys')) return answer
+    const { results } = (await answer.json()) as { results: [{ indexProof: IndexProof }] }
+    const [{ indexProof, ...result }] = results
+    const output_log_proof = [Array.from({ length: 32 }, () => 0)]
+    return Response.json({ results: [{ ...result, indexProof: { ...indexProof, output_log_proof } }] })
+  }
+  const lying = Object.assign(lie, { requests: honest.requests }) as LyingFetch
+  const detail = /^the index: inclusion proof of leaf \d+ is malformed/
+  t.match(await lookUp(log, lying), { kind: 'refused', check: 'completeness', detail })
 })
 
 /** Another beginning. */
