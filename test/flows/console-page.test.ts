@@ -206,6 +206,9 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   await page.getByRole('img', { name: 'tree of size 265: perfect subtrees of 256, 8, 1' }).waitFor()
   t.same(await verify(page, { leaf: '1', device: '1_1' }), steps, 'after a tile has filled up')
   t.match(await page.locator('.steps').innerText(), /the tree of 265 begins with that of 5/)
+  await registerKeys(server, 1)
+  t.same(await verify(page, { leaf: '1', device: '1_1' }), steps, 'a key that is no longer the newest')
+  t.match(await page.locator('.steps').innerText(), /completeness\s+Leaf 265: It is the newest/)
 })
 
 t.test('a key of an unconnected user is no fault of the log', long({ skip }), async t => {

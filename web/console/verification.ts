@@ -173,7 +173,7 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
     if (verdict.kind === 'verified') {
       const newer = verdict.index === index ? '' : `; its newest key is leaf ${verdict.index}`
       onStep(holds('owner', `the VRF proof holds for ${owner.userId}_${owner.deviceId}${newer}`))
-      if (keys.index !== undefined) await verifyNewest(question, { ...owner, vrfHash })
+      if (keys.index !== undefined) await verifyNewest(question, { ...owner, vrfHash }, index)
       return
     }
     refusal = verdict
@@ -185,14 +185,20 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
 }
 
 /** Whether the index proves that the device's key is the newest one. */
-async function verifyNewest({ keys, onStep }: Question, device: DeviceToLookUp): Promise<void> {
+async function verifyNewest(
+  { keys, onStep }: Question,
+  device: DeviceToLookUp,
+  index: number,
+): Promise<void> {
   const store = new MemoryStore()
   const client = new LogClient({ ...keys, url: location.origin, store })
   const outcome = await client.lookUp(device)
   if (outcome.kind === 'refused') throw new Stopped(failed(outcome))
   if (outcome.kind === 'unanswered') return onStep(open('completeness', outcome.detail))
   const step = outcome.complete === true ? holds : open
-  onStep(step('completeness', completenessWords(leastOf([outcome]))))
+  // The leaf in question may be an older one.
+  const whose = outcome.index === index ? '' : `Leaf ${outcome.index}: `
+  onStep(step('completeness', whose + completenessWords(leastOf([outcome]))))
 }
 
 function whyNobody(owners: number): string {
