@@ -509,7 +509,7 @@ t.test('the index that the store has is told: how far it is, that it is held, an
   t.match(await indexLine({ CALLSIGN_LOG_FROZEN: '1' }), { ok: true })
   rmSync(markerPath(environment.CALLSIGN_DATA_DIR!, INDEX_LOG))
 
-  const state = { vkey, entries: 1, leaves: 1, isHeld: false }
+  const state = { vkey, entries: 1, leaves: 1, isHeld: false, signers: [], earlierSigners: [] }
   const withState = (more: Partial<typeof state>) =>
     change(store => store.change(each => setState(each, { ...state, ...more })))
   await withState({ isHeld: true })
@@ -531,7 +531,14 @@ t.test('the index that the store has is told: how far it is, that it is held, an
 t.test('an index far behind its log fails', async t => {
   const key = parseSignerKey(productionEnvironment().KT_INDEX_PRIVATE_KEY!)
   const shown = signCheckpoint({ treeSize: 1, rootHash: new Uint8Array(32) }, key)
-  const state = { vkey: formatVerifierKey(key), entries: 1, leaves: 1, isHeld: false }
+  const state = {
+    vkey: formatVerifierKey(key),
+    entries: 1,
+    leaves: 1,
+    isHeld: false,
+    signers: [],
+    earlierSigners: [],
+  }
   const config = readConfig(productionEnvironment(), { dev: false })
   const judged = (treeSize: number) =>
     judgeIndex(config, 'kt.example.org/log', [key], {

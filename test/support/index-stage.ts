@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { IndexEvent } from '../../src/keyserver/index/index-event.ts'
 import { type Grow, growIndex } from '../../src/keyserver/index/index-growth.ts'
-import { IndexKeeper, type IndexKeeperDeps } from '../../src/keyserver/index/index-keeper.ts'
+import { IndexKeeper, type IndexKeeping } from '../../src/keyserver/index/index-keeper.ts'
 import { IndexStore } from '../../src/keyserver/index/index-store.ts'
 import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
@@ -34,7 +34,7 @@ export type Growing = 'done' | 'killed before' | 'killed between' | 'killed behi
 export interface StageChoices {
   readonly hasRecord?: boolean
   readonly hasWitness?: boolean
-  readonly sizes?: IndexKeeperDeps['sizes']
+  readonly sizes?: IndexKeeping['sizes']
 }
 
 /** What is outside the server, and stays where it crashes. */

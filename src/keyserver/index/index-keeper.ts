@@ -25,7 +25,6 @@ import { TreeTail } from '../../log/integrate.ts'
 import { formatVerifierKey } from '../../log/note.ts'
 import { BUNDLE_ENTRY_BYTES_MAX } from '../../log/tile.ts'
 import { rootHash } from '../../log/tree.ts'
-import type { World } from '../../runtime/clock.ts'
 import { assertGrownFrom } from '../roll-back-guard.ts'
 import type { WitnessRounds } from '../witness-rounds.ts'
 import type { IndexFigures } from './index-figures.ts'
@@ -34,17 +33,24 @@ import { damagedIndex, type MapOfLeaf } from './index-store.ts'
 import type { IndexState } from './index-tables.ts'
 import { MapBuilder, type MapBuilding } from './map-builder.ts'
 
-export interface IndexKeeperDeps extends MapBuilding {
+/** Its clock, its chance, and how it is called again; the runtime's world has them. */
+interface KeeperWorld {
+  monotonicMs(): number
+  random(): number
+  every(ms: number, run: () => void): () => void
+}
+
+export interface IndexKeeping extends MapBuilding {
   /** Looks at what is known of the output log outside; throws as `assertExtends`. */
   readonly openGuard: (isAnotherKey: boolean) => IndexGuard
   /** `keep` makes a cosigned head the shown one. Left out: no policy asks for witnesses. */
   readonly openWitnesses?: (keep: (head: LogHead) => Promise<void>) => WitnessRounds
   readonly everySeconds: number
-  readonly world: Pick<World, 'monotonicMs' | 'every' | 'random'>
+  readonly world: KeeperWorld
 }
 
 export class IndexKeeper {
-  readonly #deps: IndexKeeperDeps
+  readonly #deps: IndexKeeping
   readonly #builder: MapBuilder
   #guard: IndexGuard | undefined
   #witnesses: WitnessRounds | undefined
@@ -62,7 +68,7 @@ export class IndexKeeper {
   #hasLeaf = false
   #isClosed = false
 
-  constructor(deps: IndexKeeperDeps) {
+  constructor(deps: IndexKeeping) {
     this.#deps = deps
     this.#builder = new MapBuilder(deps)
     this.#leafAtMs = deps.world.monotonicMs()

@@ -5,9 +5,10 @@ import { type Checkpoint, type LogHead, openCheckpoint, parseCheckpoint } from '
 import { EMPTY_ROOT, equalHashes, type Hash } from '../../log/hash.ts'
 import type { IndexLeaf } from '../../log/index-leaf.ts'
 import { TreeTail } from '../../log/integrate.ts'
-import { formatVerifierKey, readNote, type SignerKey, type VerifierKey } from '../../log/note.ts'
+import { formatVerifierKey, readNote, type SignerKey, statedKeys, type VerifierKey } from '../../log/note.ts'
 import { type ReadHashes, rootHash } from '../../log/tree.ts'
 import { damagedIndex, type IndexStore } from './index-store.ts'
+import type { IndexState } from './index-tables.ts'
 
 /** The keys that the index signs with. */
 export interface IndexSigners {
@@ -77,7 +78,8 @@ export function hasMapRoot(store: IndexStore, root: Hash): boolean {
 
 /**
  * Begins the index, or finds that it goes on, and takes over where its key changes. Returns the key of an earlier index that
- * made way, or undefined. Throws `CHECKPOINT_INVALID` where something else is known of the output log.
+ * made way, or undefined. Throws `CHECKPOINT_INVALID` where something else is known of the output log, and where one of the keys
+ * would sign a second one.
  */
 export async function claimIndex(
   store: IndexStore,
@@ -86,24 +88,48 @@ export async function claimIndex(
 ): Promise<{ readonly guard: IndexGuard; readonly begun?: { readonly earlier?: string } }> {
   const { state } = store
   const vkey = formatVerifierKey(index)
-  const isOurs =
-    state !== undefined &&
-    (state.vkey === vkey || (secondIndex !== undefined && state.vkey === formatVerifierKey(secondIndex)))
-  const guard = openGuard(state !== undefined && !isOurs)
+  const signers = [index, ...(secondIndex ? [secondIndex] : [])].map(keyName)
+  const { present, earlier } = state === undefined ? signersOfLost(store) : signersOf(state)
+  if (signers.some(signer => earlier.includes(signer)))
+    throw new SignalError('CHECKPOINT_INVALID', USED_BEFORE)
+  const isOurs = signers.some(signer => present.includes(signer))
+  if (isOurs && state === undefined)
+    throw damagedIndex(`it has leaves, and no state; ${NEWER_COPY}, or begin the index anew, with a new key`)
+  const guard = openGuard(present.length > 0 && !isOurs)
   if (isOurs) {
     guard.assertExtends(store)
-    if (state.vkey !== vkey) await store.changeKey(vkey)
+    // Before any of them signs.
+    if (state!.vkey !== vkey || !signers.every(signer => present.includes(signer)))
+      await store.changeKey(vkey, signers)
     return { guard }
   }
-  if (state?.earlierVkeys?.includes(vkey)) {
-    throw new SignalError(
-      'CHECKPOINT_INVALID',
-      'KT_INDEX_PRIVATE_KEY is the key of an earlier index of this log, whose checkpoints people have: make a new key with keygen, so that it does not sign a second history',
-    )
-  }
   guard.assertExtends({ head: () => undefined, readHashes: store.readHashes })
-  await store.begin(vkey)
+  await store.begin(vkey, signers, [...earlier, ...present])
   return { guard, begun: state === undefined ? {} : { earlier: state.vkey } }
+}
+
+interface SignersKnown {
+  /** Of the output log that is stored. */
+  readonly present: readonly string[]
+  /** Of those before. */
+  readonly earlier: readonly string[]
+}
+
+function signersOf({ signers, earlierSigners }: IndexState): SignersKnown {
+  return { present: signers, earlier: earlierSigners }
+}
+
+/** A store that never had an index has nothing of it. Throws `CHECKPOINT_INVALID` for leaves that nobody has signed. */
+function signersOfLost(store: IndexStore): SignersKnown {
+  const heads = [store.head(), store.shownHead()].filter(head => head !== undefined)
+  if (heads.length === 0 && store.hasLeaves)
+    throw damagedIndex(`it has leaves, and neither state nor checkpoint; ${NEWER_COPY}`)
+  return { present: [...new Set(heads.flatMap(({ checkpoint }) => statedKeys(checkpoint)))], earlier: [] }
+}
+
+/** As a signature line names it. */
+function keyName(key: VerifierKey): string {
+  return formatVerifierKey(key).split('+', 2).join('+')
 }
 
 function opened(head: LogHead, verifier: VerifierKey): Checkpoint {
@@ -116,3 +142,7 @@ function opened(head: LogHead, verifier: VerifierKey): Checkpoint {
     )
   }
 }
+
+const USED_BEFORE =
+  'KT_INDEX_PRIVATE_KEY or KT_INDEX_SECOND_PRIVATE_KEY is a key of an earlier index of this log, whose checkpoints people have: make a new key with keygen, so that it does not sign a second history'
+const NEWER_COPY = 'put a newer copy of the data directory in its place'

@@ -3,7 +3,6 @@
 import { SignalError } from '../../errors.ts'
 import type { Hash } from '../../log/hash.ts'
 import { rootHash } from '../../log/tree.ts'
-import type { World } from '../../runtime/clock.ts'
 import type { IndexEvent } from './index-event.ts'
 import type { Grow } from './index-growth.ts'
 import { hasMapRoot, type IndexSigners, type InputLog, inputOf } from './index-opening.ts'
@@ -16,7 +15,7 @@ export interface MapBuilding {
   readonly log: InputLog
   readonly signers: IndexSigners
   readonly grow: Grow
-  readonly world: Pick<World, 'monotonicMs'>
+  readonly world: { monotonicMs(): number }
   readonly report: (event: IndexEvent) => void
   /** For tests. */
   readonly sizes?: Partial<IndexSizes>
