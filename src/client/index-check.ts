@@ -63,7 +63,7 @@ export class IndexCheck {
 
   constructor(sources: IndexSources) {
     this.#sources = sources
-    this.#pin = new CheckpointPin(sources.keys.index, sources.store, sources.output)
+    this.#pin = new CheckpointPin(sources.keys.index, sources.store, sources.output, { mayBegin: true })
   }
 
   /** Whether answers are asked for a proof. */
@@ -109,7 +109,7 @@ export class IndexCheck {
     shown: ShownEntry | undefined,
   ): Promise<Judged | Refusal | Unanswered> {
     const { keys, demand } = this.#sources
-    const isDemanded = demand === 'demand' || (await this.#pin.highest()) !== undefined
+    const isDemanded = demand === 'demand' || (await this.#pin.hasSeen())
     if (indexProof === undefined)
       return isDemanded ? refused('the answer has no proof from the index') : UNASKED
     const { maxAgeMs } = this.#sources

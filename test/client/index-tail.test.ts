@@ -2,6 +2,8 @@
 import t from 'tap'
 import { type CompletenessDemand, type Fetch, LogClient, MemoryStore } from '../../src/client/client.ts'
 import { readTail } from '../../src/client/index-tail.ts'
+import { signCheckpoint } from '../../src/log/checkpoint.ts'
+import { signerKeyFromSeed } from '../../src/log/note.ts'
 import type { Tile } from '../../src/log/tile.ts'
 import { type LyingFetch, LyingLog } from '../support/lying-log.ts'
 
@@ -106,6 +108,35 @@ t.test('an app that demands what its keys cannot show is told so', async t => {
   t.throws(start({ indexVkey: published.vkey }), { code: 'KEY_INVALID' })
   t.doesNotThrow(start({ indexVkey: index.vkey, completeness: 'demand' }))
 })
+
+t.test(
+  'an index begun anew under another key is a new one, and is demanded from the first answer on',
+  async t => {
+    const store = new MemoryStore()
+    const earlier = signerKeyFromSeed(`${log.signer.name}/index`, Buffer.alloc(32, 77))
+    const tree = { treeSize: 900, rootHash: log.root(900) }
+    const origin = earlier.name
+    const note = signCheckpoint(tree, earlier)
+    store.put({ origin, treeSize: 900, rootHash: Buffer.from(tree.rootHash).toString('base64'), note })
+    const small = log.fork(40)
+    const answers = { isBare: true }
+    const fetch = small.fetch(path =>
+      path === 'api/get-public-keys' && answers.isBare ? { results: [small.result(3)] } : undefined,
+    )
+    const client = new LogClient({
+      ...small.published,
+      indexVkey: small.index.vkey,
+      url: 'https://log.example',
+      store,
+      fetch: fetch as Fetch,
+    })
+    const alice = { userId: '1', deviceId: '1', vrfHash }
+    t.match(await client.lookUp(alice), { kind: 'refused', check: 'completeness' })
+    answers.isBare = false
+    t.match(await client.lookUp(alice), { kind: 'verified', complete: true })
+    t.equal(store.get(origin)?.treeSize, 1)
+  },
+)
 
 /** Another beginning. */
 function stranger(): LyingLog {

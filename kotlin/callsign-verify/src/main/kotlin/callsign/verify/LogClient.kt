@@ -91,7 +91,7 @@ public class LogClient(
     private val index = keys.index?.let { index ->
         val demand = completeness ?: if (index.isDemanded) CompletenessDemand.DEMAND else CompletenessDemand.WHEN_OFFERED
         val tiles = tilesOf(prefixes.map { LogRequests("${it.trimEnd('/')}/index", transport, timeoutMs) })
-        val indexPin = CheckpointPin(index.log, store, tiles, maxAgeMs)
+        val indexPin = CheckpointPin(index.log, store, tiles, maxAgeMs, mayBegin = true)
         val tails = IndexTails(tilesOf(sources).zip(entriesOf(sources), ::TailSource))
         IndexCheck(keys, index, demand, maxIndexAgeMs ?: INDEX_AGE_MS_MAX, nowMs, pin, indexPin, tails)
     }
