@@ -136,8 +136,12 @@ export class IndexCheck {
 
   async #tailAfter(older: SignedCheckpoint, newer: SignedCheckpoint): Promise<Tail> {
     const roots = `${older.treeSize} ${older.rootHash} ${newer.treeSize} ${newer.rootHash}`
-    if (this.#tail?.roots !== roots)
-      this.#tail = { roots, read: readTail(this.#sources.log, treeHeadOf(older), treeHeadOf(newer)) }
+    if (this.#tail?.roots !== roots) {
+      // One after the other: a server may prove each result of an answer by another leaf, and a tail has some megabytes.
+      const before = this.#tail?.read ?? Promise.resolve()
+      const read = before.then(() => readTail(this.#sources.log, treeHeadOf(older), treeHeadOf(newer)))
+      this.#tail = { roots, read }
+    }
     const { read } = this.#tail
     const tail = await read
     if (tail.kind === 'lost' && this.#tail?.read === read) this.#tail = undefined

@@ -129,7 +129,7 @@ export class RollBackGuard {
     const ofWhat = this.#of === KEY_LOG ? '' : ` of the ${what}`
     const never =
       this.#of === INDEX_LOG
-        ? `; if ${keySetting} has never signed one, as a new key, remove ${markerPath(dataFolder, this.#of)}`
+        ? `; if ${keySetting} is a new key, which has signed none, remove ${markerPath(dataFolder, this.#of)}`
         : ''
     throw new SignalError(
       'CHECKPOINT_INVALID',

@@ -1,4 +1,5 @@
 /** The entries since the newest leaf of an index: how many are read, from where, and which of them are believed. */
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type CompletenessDemand, type Fetch, LogClient, MemoryStore } from '../../src/client/client.ts'
 import { readTail } from '../../src/client/index-tail.ts'
@@ -59,6 +60,27 @@ t.test('lookups of one answer read the tail once, and an answer from another tre
   small.grow(41)
   t.match(await client.lookUp(alice), { kind: 'verified', complete: true })
   t.same(bundles(), ['tile/entries/000.p/40', 'tile/entries/000.p/41'])
+})
+
+t.test('the tails of one answer are read one after the other, whatever leaves it rests on', async t => {
+  const many = log.fork(600)
+  const proofs = [20, 300, 500].map(treeSize => many.index.append(many, { treeSize }).proof(vrfHash))
+  const results = proofs.map(indexProof => ({ ...many.result(3), indexProof }))
+  const lying = many.fetch(path => (path === 'api/get-public-keys' ? { results } : undefined))
+  let [open, most] = [0, 0]
+  const fetch: Fetch = async (url, init) => {
+    const isEntries = url.includes('tile/entries')
+    if (isEntries) most = Math.max(most, ++open)
+    // Longer than all else takes.
+    for (let turns = isEntries ? 200 : 1; turns > 0; turns--) await setImmediate()
+    if (isEntries) open--
+    return lying(url, init as never) as never
+  }
+  const keys = { ...many.published, indexVkey: many.index.vkey }
+  const client = new LogClient({ ...keys, url: 'https://log.example', store: new MemoryStore(), fetch })
+  const outcomes = await client.lookUpAll([1, 2, 3].map(() => ({ userId: '1', deviceId: '1', vrfHash })))
+  for (const outcome of outcomes) t.match(outcome, { kind: 'verified', complete: true })
+  t.equal(most, 3, 'the bundles of the longest')
 })
 
 t.test('a log that has dropped its partial bundles serves the full ones', async t => {
