@@ -30,7 +30,7 @@ export interface RollBackGuardOptions {
   readonly recordedHead?: string | undefined
   /** Whether nothing will be signed: then a restored copy may be shown unasked, and is asked about at a later start. */
   readonly isFrozen: boolean
-  /** Whether the stored log has another key, and one under this key is to begin: a head file of another key is written over. */
+  /** Whether there was a log with another key in its place: a head file of another key counts as none, and is written over. */
   readonly takesOver?: boolean
 }
 

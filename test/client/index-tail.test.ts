@@ -4,7 +4,7 @@ import t from 'tap'
 import { type CompletenessDemand, type Fetch, LogClient, MemoryStore } from '../../src/client/client.ts'
 import { readTail } from '../../src/client/index-tail.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
-import { signerKeyFromSeed } from '../../src/log/note.ts'
+import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import type { Tile } from '../../src/log/tile.ts'
 import { type LyingFetch, LyingLog } from '../support/lying-log.ts'
 
@@ -129,6 +129,10 @@ t.test('an app that demands what its keys cannot show is told so', async t => {
   t.throws(start({ indexVkey: index.vkey, maxIndexAgeMs: 1 }), { code: 'KEY_INVALID' })
   t.throws(start({ indexVkey: published.vkey }), { code: 'KEY_INVALID' })
   t.doesNotThrow(start({ indexVkey: index.vkey, completeness: 'demand' }))
+  // A third name is no key of the index.
+  const further = formatVerifierKey(signerKeyFromSeed(`${index.signer.name}/index`, Buffer.alloc(32, 9)))
+  const lines = [published.vkey, index.vkey, further].map(vkey => `log ${vkey}\n`).join('')
+  t.throws(start({ policy: `${lines}quorum none\n` }), { code: 'KEY_INVALID' })
 })
 
 t.test(

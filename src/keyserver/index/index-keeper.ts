@@ -48,8 +48,8 @@ interface KeeperWorld {
 }
 
 export interface IndexKeeping extends MapBuilding {
-  /** Looks at what is known of the output log outside; throws as `assertExtends`. */
-  readonly openGuard: (isAnotherKey: boolean) => IndexGuard
+  /** Looks at what is known of the output log outside; throws as `assertExtends`. `takesOver`: there was an index of another key. */
+  readonly openGuard: (takesOver: boolean) => IndexGuard
   /** `keep` makes a cosigned head the shown one. Left out: no policy asks for witnesses. */
   readonly openWitnesses?: (keep: (head: LogHead) => Promise<void>) => WitnessRounds
   readonly everySeconds: number

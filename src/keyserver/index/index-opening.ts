@@ -84,7 +84,7 @@ export function hasMapRoot(store: IndexStore, root: Hash): boolean {
 export async function claimIndex(
   store: IndexStore,
   { index, secondIndex }: Pick<IndexSigners, 'index' | 'secondIndex'>,
-  openGuard: (isAnotherKey: boolean) => IndexGuard,
+  openGuard: (takesOver: boolean) => IndexGuard,
 ): Promise<{ readonly guard: IndexGuard; readonly begun?: { readonly earlier?: string } }> {
   const { state } = store
   const vkey = formatVerifierKey(index)
@@ -95,7 +95,8 @@ export async function claimIndex(
   const isOurs = signers.some(signer => present.includes(signer))
   if (isOurs && state === undefined)
     throw damagedIndex(`it has leaves, and no state; ${NEWER_COPY}, or begin the index anew, with a new key`)
-  const guard = openGuard(present.length > 0 && !isOurs)
+  // Until the first leaf of an index that was begun anew is recorded, its head file is that of the one before.
+  const guard = openGuard(earlier.length > 0 || (present.length > 0 && !isOurs))
   if (isOurs) {
     guard.assertExtends(store)
     // Before any of them signs.

@@ -1,5 +1,7 @@
 /** Which key may go on with a stored index, and which may begin one: none ever signs two output logs. */
 
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { claimIndex, type IndexGuard } from '../../../src/keyserver/index/index-opening.ts'
 import { IndexStore } from '../../../src/keyserver/index/index-store.ts'
@@ -103,4 +105,23 @@ t.test('a restored copy from before a change of the key begins no index unasked'
   )
   await t.rejects(claimed, { code: 'CHECKPOINT_INVALID', message: /--known-index-checkpoint FILE.*remove / })
   t.equal(index.head()?.treeSize, 1, 'nothing is forgotten')
+})
+
+t.test('an index begun anew goes on while its head file is still that of the earlier one', async t => {
+  const { index, folder } = await stored(t)
+  const headFile = join(folder, 'head')
+  writeFileSync(`${headFile}.index`, index.head()!.checkpoint)
+  const outside = { headFile, knownCheckpoint: undefined, isFrozen: false }
+  const start = (key: SignerKey) =>
+    claimIndex(
+      index,
+      { index: key },
+      takesOver =>
+        new RollBackGuard({ of: INDEX_LOG, dataFolder: folder, verifier: key, ...outside, takesOver }),
+    )
+  t.match(await start(B), { begun: {} })
+  // Stopped before its first leaf.
+  t.equal((await start(B)).begun, undefined)
+  writeFileSync(`${headFile}.index`, 'no note')
+  await t.rejects(start(B), { code: 'CHECKPOINT_INVALID', message: /is not a checkpoint of / })
 })

@@ -170,8 +170,14 @@ class IndexKeysTest {
         val (vkey, indexVkey) = plain.text("vkey") to plain.text("indexVkey")
         assertEquals(LogErrorCode.KEY_INVALID, codeOf { LogKeys.ofVerifierKey(vkey, vrfPublicKey, vkey) })
         assertEquals(LogErrorCode.KEY_INVALID, codeOf { LogKeys.ofVerifierKey(indexVkey, vrfPublicKey, indexVkey) })
+        val further = vkeyOf("log.example/kt/index/index", ByteArray(32) { 1 })
+        val policy = "$logLine${indexLine}log $further\nquorum none\n"
+        assertEquals(LogErrorCode.KEY_INVALID, codeOf { LogKeys.ofPolicy(policy, vrfPublicKey) })
     }
 }
+
+private fun vkeyOf(name: String, publicKey: ByteArray): String =
+    "$name+${hexId(keyIdOf(name, ED25519_TYPE, publicKey))}+${encodeBase64(byteArrayOf(ED25519_TYPE.toByte()) + publicKey)}"
 
 class BegunAnewTest {
     private val vectors = readVectors("index-lookups")
