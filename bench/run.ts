@@ -18,6 +18,7 @@ import { fanOut } from './fan-out.ts'
 import { fronts } from './fronts.ts'
 import { invitations } from './invitations.ts'
 import { lookup } from './lookup.ts'
+import { indexMap } from './micro/index-map.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
 import { mixedLoad } from './mixed-load.ts'
 import { nodes } from './nodes.ts'
@@ -54,6 +55,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   audit,
   tokenCheck,
   stompCodec,
+  indexMap,
   websocketWrites,
   fanOut,
   connections,

@@ -62,7 +62,7 @@ export interface EntryTaker {
   verify(): void
 }
 
-/** What a look at a log does besides. */
+/** Further work of a look at a log. */
 export interface Look {
   readonly entries?: EntryTaker | undefined
   /** Holds other trees against the one that was read, or is read next. */
@@ -308,7 +308,7 @@ export class AuditedLog {
   /** Puts what the source shows into `shown`. */
   async #compareGossip(log: LogReader, known: SignedHead, shown: SignedHead[]): Promise<void> {
     const note = await (this.#log.isOptional ? log.note() : log.checkpoint())
-    // Not everybody who shows a log shows what stands beside it.
+    // A reader who shows the log need not show its index.
     if (note === undefined) return
     const other = openServedHead(log.url, note, this.#log.keys.verifiers)
     shown.push(other)

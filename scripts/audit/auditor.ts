@@ -244,7 +244,7 @@ export class Auditor implements AuditView {
     )
   }
 
-  /** Of the notes that users sent, those of that log; evidence is judged with the log's. */
+  /** Compares the notes of this log that users sent; evidence is judged together with the notes of the log itself. */
   async #compareNotes(log: AuditedLog, known: SignedHead): Promise<void> {
     const outputOrigin = indexOriginOf(this.origin)
     const isOutput = log !== this.#log
@@ -312,7 +312,7 @@ export class Auditor implements AuditView {
   }
 }
 
-/** What a look has come to so far. */
+/** The results of a look so far. */
 interface Seen {
   /** Whether the log showed its newest tree, and all of it. */
   isRead: boolean

@@ -1,4 +1,4 @@
-/** What one look at the logs comes to: its findings, reported as they are made, and the verdict. */
+/** The findings of one look at the logs, reported as they are made, and the verdict. */
 
 import { AuditFailure, type CheckName, type Finding, type FindingFacts } from './finding.ts'
 import type { AuditMemory } from './memory.ts'

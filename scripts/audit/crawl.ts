@@ -34,7 +34,7 @@ export interface CrawlOptions {
   readonly onProgress: (treeSize: number, head: () => TreeHead) => void
   /** Called with each bundle of a checked form, and the index of its first entry. */
   readonly onBundle?: (firstIndex: number, bundle: Uint8Array) => void
-  /** The form of an entry; that of the key log unless given. */
+  /** Checks the form of an entry. Unless given, entries have the form of the key log's. */
   readonly isForm?: EntryCheck | undefined
 }
 

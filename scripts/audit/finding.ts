@@ -54,7 +54,7 @@ export interface Finding extends FindingFacts {
   readonly pending?: true
 }
 
-/** The text of an evidence file, and what is the same in all that prove this. */
+/** The text of an evidence file. `about` is equal in all files that prove the same. */
 export interface EvidenceText {
   readonly about: readonly unknown[]
   readonly text: string

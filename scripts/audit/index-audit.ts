@@ -1,6 +1,6 @@
 /**
  * The index of a log, audited: the output log as the log itself, and each of its leaves against the map that the auditor rebuilds
- * from the entries. Whoever leaves an entry out, or changes a key, has signed a root that this proves to be wrong.
+ * from the entries. An operator who leaves an entry out, or changes a key, has signed a wrong root, and this proves it.
  */
 
 import { encodeBase64 } from '#primitives'
@@ -19,7 +19,7 @@ import { formatIndexEvidence, type IncludedLeaf, type IndexProof } from './index
 import { SnapshotMap } from './index-snapshot.ts'
 import { readInclusion, readNodes, type TileReader } from './log-reader.ts'
 
-/** What the auditor knows of an index, for other readers. */
+/** The auditor's knowledge of an index, for other readers. */
 export interface IndexView {
   readonly origin: string
   /** The newest output checkpoint that holds. */

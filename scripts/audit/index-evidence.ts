@@ -1,6 +1,6 @@
 /**
  * Evidence against the owner of an index's key, in one file that needs nothing else to be checked: a checkpoint of the output log,
- * a leaf of it that is not what it has to be, and what shows that. `proof` is null where the entries were too many for a file.
+ * a wrong leaf of it, and a proof that the leaf is wrong. `proof` is null where the entries were too many for a file.
  */
 
 import { SignalError } from '../../src/errors.ts'
@@ -117,7 +117,7 @@ export function judgeIndexEvidence(
     throw malformed('its second key is not of the index of the log')
   const knownTexts = known?.map(formatVerifierKey)
   const proof = file.proof === null || file.proof === undefined ? null : recordIn(file.proof)
-  // Of the log's own keys nothing depends but their name, unless one signed a tree.
+  // The log's own keys matter only by their name, unless one signed a tree.
   const accusing = proof?.kind === 'tree' ? [...verifiers, ...indexVerifiers] : indexVerifiers
   if (knownTexts && !accusing.every(key => knownTexts.includes(formatVerifierKey(key)))) {
     lines.push('That is not a key that you named.')
@@ -242,7 +242,7 @@ interface Named {
   readonly rootHash: Hash
 }
 
-/** The tree that a leaf names, whoever signed it. */
+/** The tree that a leaf names. Its signature is not looked at. */
 function inputOf({ inputCheckpoint }: IndexLeaf): Named {
   return parseCheckpoint(readNote(inputCheckpoint).text)
 }

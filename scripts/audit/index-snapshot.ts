@@ -1,6 +1,6 @@
 /**
  * The map of an index that the auditor rebuilds: in memory, with a copy in a file from which the next run goes on. The file is
- * written now and then, not at each leaf: what is missing in it is read and rebuilt again.
+ * written now and then, not at each leaf: missing entries are read and rebuilt again.
  *
  * A line of JSON with the state and the number of rows, the rows, each behind its id u48 and its length u32, and SHA-256 over all of
  * that. The file is this auditor's own; whether it is of the log that is audited, the rebuild finds out by its two right edges.
@@ -185,7 +185,7 @@ class FileReader {
     return taken
   }
 
-  /** Throws `MALFORMED` unless all that was taken is what was written, and nothing follows. */
+  /** Throws `MALFORMED` unless everything up to here has the digest at the file's end, and nothing follows. */
   assertEnd(): void {
     const digest = this.#digest.digest()
     this.#fill(HASH_BYTES)

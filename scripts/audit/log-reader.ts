@@ -131,7 +131,7 @@ export async function readInclusion(log: TileReader, index: number, treeSize: nu
   return proveInclusion(index, treeSize, () => hashes)
 }
 
-/** Keeps some megabytes of what was read last, for whoever asks for it again. */
+/** Keeps the last few megabytes that were read, in case they are asked for again. */
 export function keepingRecent(reader: TileReader): TileReader {
   const files = new Map<string, Uint8Array>()
   let kept = 0

@@ -29,7 +29,7 @@ export class LogSources {
     this.#tiles = this.#tilesAnew()
   }
 
-  /** Files of the log, or of a mirror where the log has none. What was read in this look is not asked for again. */
+  /** Files of the log, or of a mirror where the log has none. Recent files of this look are not asked for again. */
   get tiles(): TileReader {
     return this.#tiles
   }
@@ -39,7 +39,7 @@ export class LogSources {
     return firstOf([...this.mirrors, this.own])
   }
 
-  /** What was garbled in the last look may be good now. */
+  /** Forgets the files of the last look: a garbled one may be good now. */
   begin(): void {
     this.#tiles = this.#tilesAnew()
   }

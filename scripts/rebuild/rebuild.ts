@@ -1,7 +1,6 @@
 /**
- * An index rebuilt by somebody who does not trust it: the map over the log's entries, grown from leaf to leaf of the output log,
- * and compared with each. Entries and leaves count only as parts of two signed trees, which what is read is held against before
- * it is used.
+ * An index rebuilt by a reader who does not trust it: the map over the log's entries, grown from leaf to leaf of the output log,
+ * and compared with each. Entries and leaves are checked against the two signed trees before they are used.
  *
  * Where it stands is one state, kept in one step with the rows of its map: how many entries they have, how many leaves were
  * compared, and the right edges of both trees. So a rebuild that was stopped, at any point, goes on from there, and finds out by
@@ -20,7 +19,7 @@ import { type GrownTree, growTree, type IndexedEntry, type ReadRow } from '../..
 import { parseBundle, TILE_WIDTH, tileWidth } from '../../src/log/tile.ts'
 import { RightEdge } from '../../src/log/tree.ts'
 
-/** A signed tree, and where its tiles and bundles are asked for, each as wide as the tree has it. */
+/** A signed tree, and where its tiles and bundles are asked for, each in its width in that tree. */
 export interface SignedTree {
   readonly head: TreeHead
   readonly tile: FetchTile
@@ -62,7 +61,7 @@ export interface LeafFault {
   readonly input: NamedTree
 }
 
-/** The checkpoint in a leaf, whoever signed it: an old one may be of a former key, and counts by its tree. */
+/** The checkpoint in a leaf. Its signature is not looked at: an old one may be of a former key, and counts by its tree. */
 export interface NamedTree extends TreeHead {
   readonly note: string
 }
@@ -70,9 +69,9 @@ export interface NamedTree extends TreeHead {
 /**
  * - `compared`: all leaves up to the end of the output log; `newest` is what the last of those that were new names
  * - `ahead`: the leaf is of a larger tree than the one that is known of the log
- * - `unread`: what was read is not part of the signed trees
- * - `beyond`: what was rebuilt before is more than these trees have
- * - `other`: what was rebuilt before is of another history than these trees
+ * - `unread`: the files that came are not those of the signed trees
+ * - `beyond`: the earlier rebuild has more than these trees
+ * - `other`: the earlier rebuild is of another history than these trees
  * - `fault`: see there
  */
 export type RebuildOutcome =
@@ -83,7 +82,7 @@ export type RebuildOutcome =
 
 export class Rebuild {
   readonly #map: RebuiltMap
-  /** Of the log. */
+  /** The log's. */
   readonly #origin: string
   readonly #entriesAtOnce: number
   readonly #onProgress: (entries: number, of: number) => void
@@ -94,7 +93,7 @@ export class Rebuild {
   #isKept = true
 
   /**
-   * `origin` is that of the log. The map takes at most `entriesAtOnce` entries in one step. Throws `MALFORMED` for a state that
+   * `origin` is the log's. The map takes at most `entriesAtOnce` entries in one step. Throws `MALFORMED` for a state that
    * is none.
    */
   constructor(
@@ -264,12 +263,12 @@ class EntryReader {
     return this.#edge
   }
 
-  /** Of all that there are to read. */
+  /** How many there are to read. */
   get treeSize(): number {
     return this.#log.head.treeSize
   }
 
-  /** The next entries, up to that size of the tree or to the end of what is read at once. */
+  /** The next entries, up to that size of the tree, or fewer: at most `entriesAtOnce`. */
   async read(treeSize: number): Promise<IndexedEntry[]> {
     if (this.#edge.treeSize < treeSize && this.#at === this.#ahead.keys.length) await this.#readAhead()
     const end = Math.min(treeSize, this.#edge.treeSize + this.#entriesAtOnce)
@@ -305,7 +304,7 @@ class EntryReader {
   }
 }
 
-/** What was read is not of the tree that was signed: a cache may do that. */
+/** A file is not part of the signed tree: a cache may garble it. */
 class Unread extends Error {}
 
 /** Why an edge that was kept is no beginning of the tree; undefined where it is. */

@@ -1,6 +1,6 @@
 /**
  * An index that a witness rebuilds before it cosigns: the entries that came are read, the map is grown, and each new leaf compared.
- * What it has rebuilt is kept in its store. Whoever asks meanwhile is told to come again; cosignatures of other logs go on.
+ * The map is kept in the store. Requests that come during a long rebuild get 503; cosignatures of other logs go on.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -60,7 +60,7 @@ export class IndexRebuild {
     this.#onProgress = onProgress
   }
 
-  /** Why the checkpoint is not cosigned, or not yet. Resolves within some seconds; what is not done then goes on. */
+  /** Why the checkpoint is not cosigned, or not yet. Resolves within some seconds; longer work goes on behind it. */
   async refusalOf(checkpoint: Checkpoint): Promise<Refused | undefined> {
     const late = sleep<typeof LATE>(this.#answerMs, LATE, { ref: false })
     while (this.#running !== undefined)
@@ -86,7 +86,7 @@ export class IndexRebuild {
       if ('kind' in newest) return newest
       return (await this.#refusalOfTree(newest)) ?? (await this.#refusalOfLeaves(newest, output))
     } catch (error) {
-      // What it holds in memory may be ahead of the store.
+      // Its memory may be ahead of the store.
       this.#rebuild = undefined
       if (error instanceof AuditFailure) return unread(error.message)
       throw error
@@ -114,7 +114,7 @@ export class IndexRebuild {
     }
   }
 
-  /** For entries of another history than what was cosigned of the log here. */
+  /** Refuses entries of another history than the tree of the log that was cosigned here. */
   async #refusalOfTree(newest: TreeHead): Promise<Refused | undefined> {
     this.#log.grow(newest.treeSize)
     this.#expected ??= this.#store.view(view => view.get(COSIGNED, this.#logs.log.origin))
@@ -135,7 +135,7 @@ export class IndexRebuild {
       { head: output, tile: tile => this.#output.tile(tile) },
     )
     if (outcome.kind === 'fault' && outcome.fault.kind === 'root' && !this.#isWhole) {
-      // Its own rows may be damaged: nobody is accused by them.
+      // The rows of this store may be damaged, which is not the index's fault.
       await this.#begin()
       return await this.#refusalOfLeaves(newest, output)
     }
@@ -203,6 +203,6 @@ function unread(reason: string): Refused {
 const ANSWER_MS = 4_000
 const LATE = 'late'
 const FILES_AT_ONCE = 16
-/** Some hundred milliseconds, while which nobody is answered. */
+/** Some hundred milliseconds, in which no request is answered. */
 const ENTRIES_AT_ONCE = 4_096
 const PROGRESS_ENTRIES = 131_072

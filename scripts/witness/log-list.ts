@@ -38,8 +38,8 @@ interface ReadableLog {
 }
 
 /**
- * The logs of a policy whose index has a line of its own, and of which one of both lines has an address: that of the log, or
- * that of the index, which ends in `/index`.
+ * The logs of a policy that have a line for their index, too. One of both lines has an address: the log's prefix, or the
+ * index's, which ends in `/index`.
  */
 export function parseIndexedLogs(text: string): readonly IndexedLog[] {
   if (LIST_START.test(text)) return []

@@ -30,7 +30,7 @@ const REBUILT = textKeyTable(
 export class RebuiltRows implements RebuiltMap {
   readonly #store: Store
   readonly #origin: string
-  /** Of all its rows' keys. */
+  /** The keys of its rows begin so. */
   readonly #prefix: Uint8Array
 
   constructor(store: Store, origin: string) {

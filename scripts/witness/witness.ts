@@ -43,7 +43,7 @@ export interface WitnessDeps {
   readonly store: Store
   readonly key: SignerKey
   readonly logs: WitnessedLogs
-  /** By the origin of the output log: whose leaves are compared before it is cosigned. */
+  /** Indexes that are rebuilt before they are cosigned, by the origin of the output log. */
   readonly indexes?: ReadonlyMap<string, Pick<IndexRebuild, 'refusalOf'>>
   readonly nowMs: () => number
 }

@@ -130,7 +130,7 @@ export interface ApiDeps extends AuthenticationDeps {
     publicKey: string,
     alongside?: Alongside,
   ) => Promise<Registration>
-  /** Of users without a device list. */
+  /** For users without a device list. */
   readonly proveAbsences: ProveAbsences
   /** Whose key the log has under this hash (64 bytes). */
   readonly identityOf: (

@@ -29,7 +29,7 @@ export interface CopiedLog {
 
 export interface CopiedIndex {
   readonly vkey: string
-  /** Of the output log, as it was shown last: its size, and the signed note. */
+  /** The size of the output log as it was shown last, and its signed note. */
   readonly leaves: number
   readonly checkpoint: string
 }

@@ -15,7 +15,7 @@ import { BLOCK_RECORDS, RECORD_BYTES } from './identity-table.ts'
 export interface StoredLog {
   tile(level: number, index: number): Uint8Array | undefined
   bundle(index: number): Uint8Array | undefined
-  /** Left out: a log of another kind than that of keys. */
+  /** Left out for any log but the key log. */
   identityBlock?(block: number): Uint8Array | undefined
   readonly readHashes: ReadHashes
 }

@@ -7,7 +7,7 @@ import { indexOriginOf } from './index-leaf.ts'
 import { formatSignerKey, formatVerifierKey, signerKeyFromSeed } from './note.ts'
 import { generateVrfSecret, vrfPublicKey } from './vrf.ts'
 
-/** The key of the index alone, for a log that has its others. */
+/** The index's key alone, for a log that has its other keys. */
 interface GeneratedIndexKey {
   readonly ktIndexPrivateKey: string
   readonly ktIndexPublicKey: string

@@ -49,7 +49,7 @@ export class Branch {
     return this.#changed !== 0
   }
 
-  /** The hash of a child; that of the empty tree where there is none. */
+  /** The hash of a child, or of the empty tree if there is no such child. */
   child(child: number): Hash {
     return this.#has(CHILDREN + child) ? this.#hash(CHILDREN + child).slice() : EMPTY_TREE
   }
@@ -126,7 +126,7 @@ export class Branch {
   }
 }
 
-/** The slots s of which 2s or 2s + 1 is among the slots. */
+/** Every slot s for which 2s or 2s + 1 is among the slots. */
 function parentsOf(slots: number): number {
   let pairs = (slots | (slots >>> 1)) & 0x5555_5554
   // Each pair's bit 2s goes to s: the zeros between are left out, one, two, four, then eight at a time.

@@ -50,7 +50,7 @@ export class Page {
     writeNumber(bytes, 1, COUNT_BYTES, keys.length)
     let indexAt = indexesAt
     for (const [at, { key, indexes }] of keys.entries()) {
-      // Our log keeps fewer keys for each device; that of another operator may not.
+      // Our log keeps fewer keys for each device; another operator's may not.
       if (indexes.length >= 2 ** 16)
         throw new SignalError('MALFORMED', 'index has more than 65535 entries under a key')
       bytes.set(key, KEYS_AT + at * HASH_BYTES)
@@ -151,7 +151,7 @@ export class Page {
     return patriciaLeafHash(this.key(start), indexValueOf(this.indexes(start)))
   }
 
-  /** That of the inner node that parts a key from the next one. */
+  /** The hash of the inner node where a key parts from the next one. */
   #node(parting: number): Hash {
     const at = this.#nodeAt(parting)
     return this.bytes.subarray(at, at + HASH_BYTES)

@@ -22,7 +22,7 @@ export interface IndexedEntry {
   readonly index: number
 }
 
-/** What a tree has under a key, with the proof of it: `mpt`'s octets. No indexes: the key is absent. */
+/** The indexes under a key, and their proof in `mpt`'s octets. No indexes: the key is absent. */
 export interface PatriciaLookup {
   readonly indexes: readonly number[]
   readonly proof: Uint8Array
@@ -63,8 +63,8 @@ export function lookUpIn(read: ReadRow, key: Uint8Array): PatriciaLookup {
 }
 
 /**
- * The tree with these entries, too, which may come in any order. Those that the tree has already change nothing, so whoever has
- * written the first of the rows and not the rest grows it again. `pageKeysMax` is for tests; a tree is always grown with the same.
+ * Adds entries, in any order. Those that the tree has already change nothing, so a writer that stopped after some of the rows
+ * grows it again. `pageKeysMax` is for tests; a tree is always grown with the same.
  */
 export function growTree(
   read: ReadRow,
@@ -103,7 +103,7 @@ class Growth {
   }
 
   /**
-   * Returns the hash of what is under the row, whose keys share their first `bits`. `expected` is what it has to be so far; left
+   * Returns the hash of all under the row; its keys share their first `bits`. `expected` is what it has to be so far; left
    * out, that is not looked at.
    */
   #growRow(
@@ -113,7 +113,7 @@ class Growth {
     entries: readonly IndexedEntry[],
     expected: Hash | undefined,
   ): Hash {
-    // What was read lies in memory that the next read uses again.
+    // The next read uses the same memory.
     const row = read?.slice()
     if (row !== undefined && isBranch(row))
       return this.#growBranch(id, bits, Branch.read(row), entries, expected)

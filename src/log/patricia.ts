@@ -1,12 +1,12 @@
 /**
- * The Merkle Patricia tree of `filippo.io/torchwood/mpt` v0.10, whose head comment is the specification: a map whose hash
- * proves what is under a key, and that there is nothing.
+ * The Merkle Patricia tree of `filippo.io/torchwood/mpt` v0.10, specified in its head comment: a map with a root hash, under
+ * which a proof shows the value of a key, or that the key is absent.
  *
  * - a leaf: SHA-256(0 || len(key) || key || len(value) || value), lengths as varints
  * - an inner node, where keys differ at bit B: SHA-256(1 || B || left || right), B as a varint; no node has one child
  * - the empty tree: SHA-256 of nothing
  *
- * A proof is the steps from the leaf to the root, each B and the sibling's hash; that of an absent key begins with the key and
+ * A proof is the steps from the leaf to the root, each B and the sibling's hash; for an absent key it begins with the key and
  * value, each with its length, of the leaf where the search for it ends.
  */
 import { sha256 } from '#primitives'
@@ -16,7 +16,7 @@ import { EMPTY_ROOT, equalHashes, HASH_BYTES, type Hash } from './hash.ts'
 /** The hash of the tree without keys. */
 export const EMPTY_TREE = EMPTY_ROOT
 
-/** What a lookup in a tree comes to. `value` is undefined where the key is said to be absent. */
+/** The result of a lookup, as claimed. `value` is undefined where the key is said to be absent. */
 export interface PatriciaClaim {
   readonly root: Hash
   readonly key: Uint8Array
@@ -79,7 +79,7 @@ export function verifyPatricia({ root, key, value, proof }: PatriciaClaim): void
 }
 
 /**
- * A proof in the making. A search meets the steps from the root on and a proof ends with that of the root, so it is written
+ * A proof in the making. A search meets the steps from the root down, and a proof ends at the root, so it is written
  * from its end.
  */
 export class PatriciaProof {

@@ -30,7 +30,7 @@ export interface Policy {
   readonly witnesses: readonly Witness[]
   /** Undefined where the policy asks for none. */
   readonly quorum: QuorumMember | undefined
-  /** The member of the name `rebuilders`, if any: whoever rebuilds an index before cosigning its checkpoint. Our own convention. */
+  /** The member named `rebuilders`, if any: witnesses that rebuild an index before cosigning it. Our own convention. */
   readonly rebuilders: QuorumMember | undefined
 }
 

@@ -254,7 +254,7 @@ function shownIndex(
   vkey: string,
 ): NonNullable<ConsoleState['log']['index']> {
   const state = database.view(view => view.get(INDEX_STATE, MAP))
-  // Of another key: it is about to be begun anew.
+  // The stored index has another key: a new one is about to begin.
   if (state?.vkey !== vkey) return { vkey, entries: 0, leaves: 0, isHeld: false }
   const { entries, leaves, isHeld } = state
   return { vkey, entries, leaves, isHeld }

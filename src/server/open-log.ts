@@ -255,9 +255,9 @@ export interface Keys {
   readonly signer: SignerKey
   /** Signs, too, while the log changes its key. */
   readonly secondSigner?: SignerKey
-  /** Of the index's output log; absent: there is no index. */
+  /** Signs the index's output log; absent: there is no index. */
   readonly indexSigner?: SignerKey
-  /** Signs that, too, while the index changes its key. */
+  /** Signs it, too, while the index changes its key. */
   readonly secondIndexSigner?: SignerKey
   readonly vrfSecret: Uint8Array
   /** For the application, at least 32 bytes. */

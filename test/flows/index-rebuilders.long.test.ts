@@ -1,5 +1,5 @@
 /**
- * A server whose index is cosigned by a witness that rebuilds it: lookups are proved by it, an auditor finds the same, and a
+ * A server with an index that a rebuilding witness cosigns: lookups are proved by it, an auditor finds the same, and a
  * wrong root in the store is neither cosigned nor passed over.
  */
 

@@ -136,7 +136,7 @@ t.test('steps have to go up the tree, and end with a whole hash', async t => {
 })
 
 t.test('a leaf on the side of another key proves nothing', async t => {
-  // Whoever makes such a tree could show that a key is absent, and to others that it is there.
+  // With such a tree an operator could show one client that a key is absent, and another that it is there.
   const [key, other, value] = [Uint8Array.of(0), Uint8Array.of(0xff), Uint8Array.of(1)]
   const sibling = patriciaLeafHash(key, value)
   const root = patriciaNodeHash(0, patriciaLeafHash(other, value), sibling)

@@ -8,11 +8,13 @@ import { explain } from '../../scripts/audit/explain.ts'
 import { readSettings } from '../../scripts/audit/settings.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { hashLeaf } from '../../src/log/hash.ts'
+import { indexKeyOfEntry } from '../../src/log/index-leaf.ts'
 import { formatVerifierKey, openNote, signerKeyFromSeed } from '../../src/log/note.ts'
 import { type AuditSettings, audit, newStateFile, openAuditor } from '../support/audit.ts'
 import { entryUnder, INDEX_KEYS, INDEX_SIGNER, IndexedLog, keysOf } from '../support/indexed-log.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { type FileServer, integrate, SIGNER, serveFiles, setCheckpoint } from '../support/served-log.ts'
+import { formatBundle } from '../support/tiles.ts'
 
 const DAY_MS = 86_400_000
 
@@ -21,7 +23,7 @@ function auditOf(server: FileServer, stateFile: string, more: Partial<AuditSetti
   return audit({ url: server.url, stateFile, index: INDEX_KEYS, ...more })
 }
 
-/** What a file of that kind beside the state proves, or undefined where there is none. */
+/** The judgement on the evidence file beside the state, or undefined where there is none. */
 function explained(stateFile: string, vkeys: readonly string[] = []) {
   const file = evidenceOf(stateFile)
   if (file === undefined) return undefined
@@ -39,12 +41,14 @@ function evidenceOf(stateFile: string): string | undefined {
   return name && join(folder, name)
 }
 
-t.test('an honest index holds, leaf by leaf, and a later run reads what is new', async t => {
+t.test('an honest index holds, leaf by leaf, and a later run reads only new files', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 0 }).addLeaf({ size: 7 }).addLeaf().addLeaf()
   const server = await serveFiles(t, log.files)
   const stateFile = newStateFile(t)
   const { verdict, failures, of, findings } = await auditOf(server, stateFile)
   t.strictSame([verdict, failures], [0, []])
+  t.equal(server.requests[0], 'index/checkpoint', 'before that of the log, which a leaf may be of')
+  t.equal(new Set(server.requests).size, server.requests.length, 'each file is asked for once')
   t.match(of('index'), {
     origin: INDEX_SIGNER.name,
     detail: /^4 leaves from 0 on have the root of the map, rebuilt from 300 entries/,
@@ -89,7 +93,7 @@ t.test('an index of any growth holds, however often the auditor looks and starts
 const otherLog = signerKeyFromSeed('other.example/log', new Uint8Array(32).fill(1))
 const stranger = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
 
-/** Each adds leaves to an index of 300 entries whose leaf 0 is good, of which one is a lie. */
+/** Each adds leaves to an index of 300 entries with one good leaf. One of them is a lie. */
 const lies: Readonly<Record<string, (log: IndexedLog) => unknown>> = {
   'an entry left out': log => log.addLeaf({ mapOf: log.entries.slice(0, -1) }),
   'one key changed': log => log.addLeaf({ mapOf: log.entries.with(100, entryUnder(9_999, 1)) }),
@@ -125,7 +129,7 @@ for (const [name, lie] of Object.entries(lies))
     t.equal(explained(stateFile, [SIGNER, INDEX_SIGNER].map(formatVerifierKey))?.code, 0)
     t.equal(explained(stateFile, [formatVerifierKey(stranger)])?.code, 1, 'not of the key that is named')
 
-    // To others it is proven as well, by the file alone.
+    // Another auditor needs only the file.
     const others = newStateFile(t)
     const good = await serveFiles(t, new IndexedLog(keysOf(300)).addLeaf().files)
     const told = await auditOf(good, others, { notesFiles: [found!.file] })
@@ -159,6 +163,10 @@ t.test('evidence of an honest leaf proves nothing, whatever its proof says', asy
   const second = { ...evidence.leaf }
   for (const [name, changed] of Object.entries({
     'the entries of another tree': { leaf: first },
+    'its own entries': {
+      leaf: first,
+      proof: { kind: 'entries', bundles: [base64(formatBundle(lying.entries.slice(0, 10)))] },
+    },
     'of its form': { leaf: first, proof: { kind: 'leaf' } },
     'a later leaf as an earlier one': { leaf: first, proof: { kind: 'earlier', ...second } },
     'an earlier leaf of a smaller tree': { proof: { kind: 'earlier', ...first } },
@@ -197,6 +205,16 @@ t.test('of too many entries for a file, what the server answers under the wrong 
   t.equal(found?.code, 0, `${found?.text}`)
   t.match(found?.text, /^Entry 129 of the tree that the leaf names .* that hash has not entry 129\.$/m)
   t.ok(statSync(found!.file).size < 200_000)
+  const evidence = JSON.parse(readFileSync(found!.file, 'utf8'))
+  const { proof } = evidence
+  for (const [name, changed] of Object.entries({
+    'an entry that is not in the tree': { leaf: Buffer.from(entryUnder(129, 7)).toString('base64') },
+    'an entry of another hash': { key: Buffer.from(indexKeyOfEntry(large[3]!)).toString('base64') },
+    'another value': { value: [1] },
+  })) {
+    writeFileSync(found!.file, JSON.stringify({ ...evidence, proof: { ...proof, ...changed } }))
+    t.equal(explained(stateFile)?.code, 1, name)
+  }
 
   // A server that answers nothing leaves a file that says how it can be seen.
   server.misbehave = () => false
@@ -206,7 +224,7 @@ t.test('of too many entries for a file, what the server answers under the wrong 
   t.match(explained(other)?.text, /the entries are too many for it/)
 })
 
-t.test('two histories of the log, of which one is in a leaf, are proven by both notes', async t => {
+t.test('a leaf with a fork of the log is proven by both notes', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 100 })
   const fork = new IndexedLog([...log.entries.slice(0, 200), ...keysOf(100, 1_000)])
   log.addLeaf({ size: 250, checkpoint: fork.checkpoint(250), mapOf: fork.entries.slice(0, 250) }).addLeaf()
@@ -261,7 +279,7 @@ t.test('two output logs are found out at one place, at two, and by notes', async
   t.equal(told.verdict, 1)
   t.match(told.of('notes'), { ok: false, origin: INDEX_SIGNER.name })
   const blind = await audit({ url: server.url, stateFile: newStateFile(t), notesFiles: [notesFile] })
-  t.equal(blind.verdict, 0, 'notes of the index say nothing to whoever does not audit it')
+  t.equal(blind.verdict, 0, 'an auditor without --index ignores notes of the index')
 
   server.files = forked.files
   const later = await auditOf(server, stateFile)
@@ -271,7 +289,7 @@ t.test('two output logs are found out at one place, at two, and by notes', async
   t.match(explained(stateFile)?.text, INDEX_SIGNER.name)
 })
 
-t.test('leaves that were taken out or are not shown wait; others are a fork', async t => {
+t.test('leaves that were taken out or are not shown wait; changed ones are a fork', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 100 }).addLeaf({ size: 200 }).addLeaf()
   const server = await serveFiles(t, log.files)
   const stateFile = newStateFile(t)

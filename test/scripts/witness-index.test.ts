@@ -12,7 +12,7 @@ import { runScript } from '../support/commands.ts'
 import { entryUnder, INDEX_SIGNER, IndexedLog, keysOf } from '../support/indexed-log.ts'
 import { NaiveTree, naiveLeafHash } from '../support/naive-tree.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import { type FileServer, SIGNER, serveFiles } from '../support/served-log.ts'
+import { changeByte, type FileServer, SIGNER, serveFiles } from '../support/served-log.ts'
 import { bySize } from '../support/size.ts'
 import { type RunningWitness, startWitness } from '../support/witness-process.ts'
 
@@ -112,7 +112,7 @@ t.test('an honest index is cosigned leaf by leaf, and entries are read once', as
 
 const stranger = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
 
-/** Each makes one leaf, or several, of an index of 300 entries whose first leaf is good. */
+/** Each makes one leaf, or several, of an index of 300 entries that has one good leaf. */
 const lies: Readonly<Record<string, (log: IndexedLog) => unknown>> = {
   'an entry left out': log => log.addLeaf({ mapOf: log.entries.slice(0, -1) }),
   'one key changed': log => log.addLeaf({ mapOf: log.entries.with(100, entryUnder(9_999, 1)) }),
@@ -173,6 +173,9 @@ t.test('what can’t be read is asked for again, and a fork is refused without r
   server.files.set('index/tile/entries/000.p/2', garbled)
   t.match(await witness.ask(requestOf(log, 0)), { kind: 'refused', status: 503 })
   server.files = log.files
+  changeByte(server.files, 'tile/entries/001.p/44', 20)
+  t.match(await witness.ask(requestOf(log, 0)), { kind: 'refused', status: 503 })
+  server.files = log.files
   server.files.set('tile/entries/001.p/44', Buffer.alloc(10))
   t.match(await witness.ask(requestOf(log, 0)), { kind: 'refused', status: 503 })
   server.files = log.files
@@ -185,7 +188,7 @@ t.test('what can’t be read is asked for again, and a fork is refused without r
   t.same(server.requests, [])
 })
 
-t.test('rows of its own that were damaged accuse nobody', async t => {
+t.test('damaged rows of the witness’s own lead to no refusal', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf()
   const server = await serveFiles(t, log.files)
   const folder = t.testdir()
@@ -209,7 +212,7 @@ t.test('rows of its own that were damaged accuse nobody', async t => {
   t.match(await openWitness(t, server, folder).ask(requestOf(log, 1)), { kind: 'cosigned' })
 })
 
-t.test('while an index is rebuilt, it is asked for later, and the log is cosigned meanwhile', async t => {
+t.test('during a rebuild the index is refused with 503, and the log is cosigned', async t => {
   const log = new IndexedLog(keysOf(600)).addLeaf()
   const server = await serveFiles(t, log.files)
   let release = () => {}
@@ -231,7 +234,7 @@ t.test('while an index is rebuilt, it is asked for later, and the log is cosigne
   while ((await witness.ask(requestOf(log, 0))).kind !== 'cosigned');
 })
 
-t.test('killed at any moment, it goes on from what it had, and cosigns what is right alone', async t => {
+t.test('killed at any moment, it goes on from its map, and cosigns right leaves only', async t => {
   const log = new IndexedLog(keysOf(500)).addLeaf()
   const server = await serveFiles(t, log.files)
   const folder = t.testdir()

@@ -375,6 +375,19 @@ const STORIES: Readonly<Record<string, Story>> = {
     },
   },
 
+  'an own key that was logged twice is there twice': {
+    options: DEMANDED,
+    async tell(app) {
+      // As long as a point on a curve.
+      const publicKey = toBase64(new Uint8Array(65).fill(4))
+      const { vrfHash } = app.log.register(ANN, TABLET, publicKey)
+      const own = { userId: `${ANN}`, deviceId: `${TABLET}`, vrfHash, publicKeys: [publicKey] }
+      await app.expect('clean, 40 ', told => told.checkOwnKeys(own))
+      app.log.register(ANN, TABLET, publicKey)
+      await app.expect('clean, 40 41 ', told => told.checkOwnKeys(own))
+    },
+  },
+
   'a history of the own keys that leaves out what the index has is refused': {
     options: DEMANDED,
     async tell(app) {

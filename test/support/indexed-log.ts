@@ -23,7 +23,7 @@ export function entryUnder(hash: number, key: number, keyBytes = 32): Uint8Array
   return Uint8Array.from(formatEntry(vrfHash, publicKey))
 }
 
-/** Entries of which each third is a further key of an earlier device. */
+/** Entries; each third one is a further key of an earlier device. */
 export function keysOf(size: number, start = 0): Uint8Array[] {
   return Array.from({ length: size }, (_, at) => start + at).map(index =>
     entryUnder(index % 3 === 2 ? index >> 1 : index, index),
@@ -33,7 +33,7 @@ export function keysOf(size: number, start = 0): Uint8Array[] {
 export interface Leaf {
   /** How many entries it is of. */
   readonly size?: number
-  /** The map is over these in place of its tree's. */
+  /** The entries of the map, in place of its tree's. */
   readonly mapOf?: readonly Uint8Array[]
   /** In place of the log's own checkpoint of that size. */
   readonly checkpoint?: string
@@ -44,7 +44,7 @@ export class IndexedLog {
   readonly leaves: Uint8Array[] = []
   readonly signer: SignerKey
   readonly indexSigner: SignerKey
-  /** What the last leaf's map is over. */
+  /** The entries of the last leaf's map. */
   #mapOf: readonly Uint8Array[] = []
 
   constructor(entries: readonly Uint8Array[], { signer = SIGNER, indexSigner = INDEX_SIGNER } = {}) {

@@ -1,4 +1,4 @@
-/** A server that passes requests on to another one and may change what it answers. */
+/** A server that passes requests on to another server, and may change the answers. */
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

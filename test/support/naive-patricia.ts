@@ -28,7 +28,7 @@ function nodeHash(bit: bigint, left: Uint8Array, right: Uint8Array): Uint8Array 
   return sha256(Uint8Array.of(1), varint(bit), left, right)
 }
 
-/** The hash of the tree of these pairs, whose keys are different ones. */
+/** The hash of the tree of these pairs. No two keys are the same. */
 export function naivePatriciaHash(pairs: readonly Pair[], from = 0n): Uint8Array {
   if (pairs.length === 0) return sha256()
   if (pairs.length === 1) return leafHash(pairs[0]!)

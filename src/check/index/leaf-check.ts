@@ -11,7 +11,7 @@ import type { Findings } from '../log/fault.ts'
 import { attempt, claimIn } from '../log/head-check.ts'
 import type { RawLog } from '../log/raw-log.ts'
 
-/** What the check of the log came to. */
+/** The result of the log's check. */
 export interface CheckedLog {
   readonly verifier: VerifierKey | undefined
   readonly treeSize: number
@@ -22,7 +22,7 @@ export interface CheckedLog {
 
 /** One bundle of leaves. */
 export class OutputBlock extends LeafBlock {
-  /** Of this bundle where they are sound. */
+  /** This bundle's leaves, undefined where they are not sound. */
   readonly leaves: (IndexLeaf | undefined)[] = Array.from({ length: TILE_WIDTH }, () => undefined)
 
   protected take(entry: Uint8Array, at: number): void {

@@ -1,6 +1,6 @@
 /**
- * One entry bundle taken apart: leaf hashes, and the form of every entry, of which those of the log begin with a VRF hash. The
- * next bundle reuses the arrays.
+ * One entry bundle taken apart: leaf hashes, and the form of every entry; the key log's entries begin with a VRF hash. The next
+ * bundle reuses the arrays.
  */
 
 import { decodeBase64 } from '#primitives'

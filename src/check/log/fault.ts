@@ -99,7 +99,7 @@ export class Findings {
     return this.#found.has(check)
   }
 
-  /** `detail` says what was looked at; without `isLooked`, why it was not. */
+  /** `detail` says how much was checked; without `isLooked`, why nothing was. */
   outcome(check: CheckName, detail: string, isLooked = true): CheckOutcome {
     const found = this.#found.get(check)
     if (found === undefined) return { check, ok: isLooked || null, detail, faults: 0, lasting: 0 }

@@ -1,5 +1,5 @@
 /**
- * The two records of a log: who made it, and its signed checkpoint; that of the index's output log is checked the same way.
+ * The two records of a log: who made it, and its signed checkpoint. The index's output log is checked the same way.
  * The tree determines a checkpoint's text, so the check can name the first wrong byte, up to the signature itself.
  */
 
@@ -87,7 +87,7 @@ export function readHead(raw: RawLog, record: HeadRecord, verifier: VerifierKey 
   }
 }
 
-/** The checkpoint in a note, whoever signed it; undefined when it is no note. */
+/** The checkpoint in a note, its signatures unchecked; undefined when it is no note. */
 export function claimIn(note: string): Checkpoint | undefined {
   return attempt(() => parseCheckpoint(note.slice(0, note.lastIndexOf('\n\n') + 1)))
 }
@@ -211,7 +211,7 @@ export function parsedKey(vkey: unknown): VerifierKey | undefined {
   return typeof vkey === 'string' ? attempt(() => parseVerifierKey(vkey)) : undefined
 }
 
-/** What `read` gives; undefined where it throws. */
+/** Returns the result of `read`; undefined where it throws. */
 export function attempt<Value>(read: () => Value): Value | undefined {
   try {
     return read()

@@ -72,8 +72,8 @@ export class IndexReader {
   }
 
   /**
-   * As `PublishedLog.tileVolatile`, of the output log, also of leaves that are not shown yet: whoever rebuilds the map before
-   * cosigning has to read them. Throws `INDEX_UNAVAILABLE` where there is none, or where it is damaged.
+   * As `PublishedLog.tileVolatile`, of the output log, also of leaves that are not shown yet: a witness that rebuilds the map
+   * before cosigning reads them. Throws `INDEX_UNAVAILABLE` where there is none, or where it is damaged.
    */
   tileVolatile({ level, index, width }: Tile): Uint8Array | undefined {
     return this.#store.view(view => {

@@ -9,7 +9,7 @@ import { hasMapRoot, type IndexSigners, type InputLog, inputOf } from './index-o
 import { damagedIndex, type IndexStore, type MapRows } from './index-store.ts'
 import type { IndexState } from './index-tables.ts'
 
-/** What a map is built with. */
+/** The parts that building a map takes. */
 export interface MapBuilding {
   readonly store: IndexStore
   readonly log: InputLog
@@ -76,7 +76,7 @@ export class MapBuilder {
     const { store, report } = this.#deps
     const { entries } = store.state!
     if (entries === 0 && !this.#isEmptied) {
-      // Of an earlier map, or of a first portion that was cut short.
+      // An earlier map left rows, or a first portion that was cut short.
       await store.empty()
       this.#isEmptied = true
     }

@@ -149,7 +149,7 @@ export interface CopyDeps {
   readonly ledger: PostgresLedger
   readonly database: LmdbStore
   readonly shownHeads: ShownHeads
-  /** Of the index, whose heads a reader sees with the changes that have them. */
+  /** The index's heads; a reader sees each with its change. */
   readonly indexHeads?: ShownHeads | undefined
   readonly context: Pick<Process, 'config' | 'logger' | 'fatal' | 'world'>
   /** Called after changes were applied. */

@@ -1,8 +1,8 @@
-// Checks the index of a log with programs that other people wrote: torchwood verifies what is under a key of the map and that
-// there is nothing, and makes the map again from the log's entries; transparency-dev/formats and merkle read checkpoints and
+// Checks the index of a log with programs that other people wrote: torchwood verifies present and absent keys
+// of the map, and makes the map again from the log's entries; transparency-dev/formats and merkle read checkpoints and
 // inclusion proofs; Tessera's client and fsck follow the output log and rebuild all of it.
 //
-// Package mpt is torchwood's, of which v0.10.0 has `go:build ignore` in each file: whoever builds this copies it to ./mpt without.
+// Package mpt is torchwood's. In v0.10.0 each of its files has `go:build ignore`, so the test copies them to ./mpt without it.
 //
 // The task is a JSON object on standard input, the findings are one on standard output. Whatever does not hold ends
 // the program with exit code 1 and one sentence on standard error.
@@ -44,7 +44,7 @@ type task struct {
 	Checkpoint string `json:"checkpoint"`
 	// VRF hashes in base64.
 	Hashes []string `json:"hashes"`
-	// Claims of which only the verdict is asked for; hexadecimal, without a value where the key is said to be absent.
+	// Claims to give a verdict on; hexadecimal, without a value where the key is said to be absent.
 	Claims []claim `json:"claims"`
 }
 
