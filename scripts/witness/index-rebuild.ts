@@ -108,7 +108,7 @@ export class IndexRebuild {
       return openLogCheckpoint(parseIndexLeaf(leaf).inputCheckpoint, this.#logs.log.verifiers)
     } catch (error) {
       if (!(error instanceof SignalError)) throw error
-      // The log may have another key by now: as for its own checkpoints, that is no fault of the index.
+      // The log may have a new key. As for its own checkpoints, that is no fault of the index.
       if (error.code === 'SIGNATURE_INVALID') return unknownKey(index, error.message)
       return refused(`leaf ${index} has no checkpoint of the log: ${error.message}`)
     }

@@ -165,7 +165,7 @@ t.test('of a log that may begin anew, a kept checkpoint of another key alone cou
   t.ok(await pin.hasSeen())
   t.same(await pin.accept(checkpoint(3), NOW, 500), { kind: 'accepted' })
   t.same(store.get(origin), checkpoint(3))
-  // What one of the present keys is said to have signed has to hold.
+  // A signature that names a present key has to hold.
   for (const note of [checkpoint(3).note.replace('\n3\n', '\n4\n'), 'no note', undefined]) {
     const planted = new MemoryStore()
     planted.put({ ...checkpoint(3), note: note as string })

@@ -142,7 +142,7 @@ for (const [name, lie] of Object.entries(lies))
     t.match(await witness.ask(logRequestOf(log, 300)), { kind: 'cosigned' })
   })
 
-t.test('a leaf of a key of the log that is not listed is not cosigned, and accuses nobody', async t => {
+t.test('a leaf of a log key that is not listed is not cosigned, and is no conflict', async t => {
   const log = new IndexedLog(keysOf(300)).addLeaf({ size: 100 })
   log.addLeaf({ checkpoint: new IndexedLog(log.entries, { signer: stranger }).checkpoint() })
   const witness = openWitness(t, await serveFiles(t, log.files))

@@ -177,7 +177,7 @@ export class IndexKeeper {
     })
     const head = store.head()
     if (head !== undefined) await guard.record?.(head)
-    // Whoever has cosigned leaves of that name says so before a first one is signed.
+    // Asked before a first leaf is signed: a witness may have cosigned leaves of this name.
     await this.#witnesses?.begin(head ?? emptyHead(signers))
     await guard.confirm()
     await store.hold(false)

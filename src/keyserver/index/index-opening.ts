@@ -97,7 +97,7 @@ export async function claimIndex(
   const isOurs = signers.some(signer => present.includes(signer))
   if (isOurs && state === undefined)
     throw damagedIndex(`it has leaves, and no state; ${NEWER_COPY}, or begin the index anew, with a new key`)
-  // Until the first leaf of an index that was begun anew is recorded, its head file is that of the one before.
+  // An index that was begun anew has the earlier one's head file until its first leaf is recorded.
   const guard = openGuard(earlier.length > 0 || (present.length > 0 && !isOurs))
   if (isOurs) {
     guard.assertExtends(store)
@@ -112,9 +112,9 @@ export async function claimIndex(
 }
 
 interface SignersKnown {
-  /** Of the output log that is stored. */
+  /** They may have signed the stored output log. */
   readonly present: readonly string[]
-  /** Of those before. */
+  /** They may have signed one that it replaced. */
   readonly earlier: readonly string[]
 }
 
@@ -122,7 +122,7 @@ function signersOf({ signers, earlierSigners }: IndexState): SignersKnown {
   return { present: signers, earlier: earlierSigners }
 }
 
-/** A store that never had an index has nothing of it. Throws `CHECKPOINT_INVALID` for leaves that nobody has signed. */
+/** A store that never had an index has none. Throws `CHECKPOINT_INVALID` for leaves without a checkpoint. */
 function signersOfLost(store: IndexStore): SignersKnown {
   const heads = [store.head(), store.shownHead()].filter(head => head !== undefined)
   if (heads.length === 0 && store.hasLeaves)

@@ -26,7 +26,7 @@ interface Stored {
   readonly folder: string
   readonly database: LmdbStore
   readonly index: IndexStore
-  /** What a start with these keys does. */
+  /** A start with these keys, and how it ends. */
   start(index: SignerKey, secondIndex?: SignerKey): Promise<'goes on' | 'begins' | string>
 }
 
@@ -73,7 +73,7 @@ t.test('a key of an earlier index signs no second one, be it the second key', as
   t.equal(await start(C), 'goes on')
 })
 
-t.test('leaves without a state are gone on from by nobody, and begun again by no key of theirs', async t => {
+t.test('no key goes on from leaves without a state, and no key of theirs begins again', async t => {
   const { start, database, index } = await stored(t)
   await database.change(change => change.remove(INDEX_STATE, MAP))
   t.match(await start(A), /has leaves, and no state/)
@@ -107,7 +107,7 @@ t.test('a restored copy from before a change of the key begins no index unasked'
   t.equal(index.head()?.treeSize, 1, 'nothing is forgotten')
 })
 
-t.test('an index begun anew goes on while its head file is still that of the earlier one', async t => {
+t.test('an index begun anew goes on while its head file still has the earlier one’s checkpoint', async t => {
   const { index, folder } = await stored(t)
   const headFile = join(folder, 'head')
   writeFileSync(`${headFile}.index`, index.head()!.checkpoint)
