@@ -90,11 +90,13 @@ export async function claimIndex(
 ): Promise<{ readonly guard: IndexGuard; readonly begun?: { readonly earlier?: string } }> {
   const { state } = store
   const vkey = formatVerifierKey(index)
-  const signers = [index, ...(secondIndex ? [secondIndex] : [])].map(keyName)
-  const { present, earlier } = state === undefined ? signersOfLost(store) : signersOf(state)
-  if (signers.some(signer => earlier.includes(signer)))
-    throw new SignalError('CHECKPOINT_INVALID', USED_BEFORE)
-  const isOurs = signers.some(signer => present.includes(signer))
+  const keys = [index, ...(secondIndex ? [secondIndex] : [])]
+  const signers = keys.map(keyName)
+  const known = state ?? { signers: signersOfLost(store), earlierSigners: [] }
+  const { signers: present, earlierSigners: earlier } = known
+  const prospect = prospectOf(known, keys)
+  if (prospect === 'is held') throw new SignalError('CHECKPOINT_INVALID', USED_BEFORE)
+  const isOurs = prospect === 'goes on'
   if (isOurs && state === undefined)
     throw damagedIndex(`it has leaves, and no state; ${NEWER_COPY}, or begin the index anew, with a new key`)
   // An index that was begun anew has the earlier one's head file until its first leaf is recorded.
@@ -111,23 +113,24 @@ export async function claimIndex(
   return { guard, begun: state === undefined ? {} : { earlier: state.vkey } }
 }
 
-interface SignersKnown {
-  /** They may have signed the stored output log. */
-  readonly present: readonly string[]
-  /** They may have signed one that it replaced. */
-  readonly earlier: readonly string[]
-}
+type SignersKnown = Pick<IndexState, 'signers' | 'earlierSigners'>
 
-function signersOf({ signers, earlierSigners }: IndexState): SignersKnown {
-  return { present: signers, earlier: earlierSigners }
+/** What a start with these keys does with an index, as far as its signers say: a key of an earlier one signs no second. */
+export function prospectOf(
+  { signers, earlierSigners }: SignersKnown,
+  keys: readonly VerifierKey[],
+): 'goes on' | 'begins anew' | 'is held' {
+  const names = keys.map(keyName)
+  if (names.some(name => earlierSigners.includes(name))) return 'is held'
+  return names.some(name => signers.includes(name)) ? 'goes on' : 'begins anew'
 }
 
 /** A store that never had an index has none. Throws `CHECKPOINT_INVALID` for leaves without a checkpoint. */
-function signersOfLost(store: IndexStore): SignersKnown {
+function signersOfLost(store: IndexStore): readonly string[] {
   const heads = [store.head(), store.shownHead()].filter(head => head !== undefined)
   if (heads.length === 0 && store.hasLeaves)
     throw damagedIndex(`it has leaves, and neither state nor checkpoint; ${NEWER_COPY}`)
-  return { present: [...new Set(heads.flatMap(({ checkpoint }) => statedKeys(checkpoint)))], earlier: [] }
+  return [...new Set(heads.flatMap(({ checkpoint }) => statedKeys(checkpoint)))]
 }
 
 /** As a signature line names it. */
