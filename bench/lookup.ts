@@ -3,7 +3,7 @@
  *
  * Warm: 10,000 targets, each asked once before, so that every VRF proof is in the cache; held against bare
  * uWebSockets.js that reads the same body and sends the same bytes.
- * With the index: the same targets, each with what the index has under it; held against the same server without that.
+ * With the index: the same targets, each with its proof in the index; compared with the same server without proofs.
  * Cold: every target for the first time since the server started, so that every answer waits for a proof; held against
  * the same number of threads that do nothing but prove.
  */
@@ -51,7 +51,7 @@ const INDEXED: Row = {
   unit: 'requests/s',
   goal: { of: 'ratio', is: 'at least', value: 1 / 1.6 },
   notShown:
-    'No leaf is added meanwhile. Behind each new one the proof of a key is made anew the first time it is asked for.',
+    'The index gets no new leaf during the run. After a new leaf, the first request for a key makes its proof anew.',
 }
 
 const COLD_CONNECTIONS = 256

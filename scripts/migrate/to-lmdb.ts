@@ -94,7 +94,7 @@ function assertExtends(folder: string, database: LmdbStore, head: Uint8Array | u
   const index = new IndexStore(database)
   const vkey = index.state?.vkey
   if (vkey === undefined) return
-  // A file of another key is that of another index; a start holds what does not go on.
+  // A file of another key belongs to another index; a start holds an index that does not extend its file.
   const ofIndex = { of: INDEX_LOG, verifier: parseVerifierKey(vkey), takesOver: true }
   new RollBackGuard({ ...outside, ...ofIndex }).assertExtends(index)
 }

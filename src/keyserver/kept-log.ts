@@ -1,6 +1,6 @@
 /**
- * The logs of a server whose newest checkpoints are also kept outside its store, so that an older copy of the store is not gone on
- * from: its own, and the output log of its index. Names of files and settings, and words of sentences about them.
+ * The two logs of a server: its own, and the output log of its index. Both have their newest checkpoint outside the store, too, so that
+ * a server refuses an older copy of the store. Names of files and settings, and words of sentences about them.
  */
 export interface KeptLog {
   readonly what: string
@@ -13,7 +13,7 @@ export interface KeptLog {
   readonly shownHeadFile: string
   /** In a data directory that was restored. */
   readonly markerFile: string
-  /** The flag with the newest checkpoint that anybody has. */
+  /** The flag with the newest checkpoint that auditors or clients have. */
   readonly knownFlag: string
   /** Another way out, where there is one. */
   readonly orElse: string

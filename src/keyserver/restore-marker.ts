@@ -14,7 +14,7 @@ export interface RestoreMarker {
   readonly backup: string
 }
 
-/** Leaves a mark for each log that may be older than what was seen of it. */
+/** Leaves a mark for each log that may be older than the checkpoints that clients have. */
 export async function writeRestoreMarker(dataFolder: string, marker: RestoreMarker): Promise<void> {
   for (const of of [INDEX_LOG, KEY_LOG])
     await writeDurably(markerPath(dataFolder, of), `${JSON.stringify(marker)}\n`, 0o600)

@@ -30,7 +30,7 @@ export interface RollBackGuardOptions {
   readonly recordedHead?: string | undefined
   /** Whether nothing will be signed: then a restored copy may be shown unasked, and is asked about at a later start. */
   readonly isFrozen: boolean
-  /** Whether an earlier log had another key: nobody has seen anything of this one, and its head file is written over. */
+  /** Whether an earlier log had another key: no client has a checkpoint of this one, and its head file is written over. */
   readonly takesOver?: boolean
 }
 

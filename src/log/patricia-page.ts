@@ -50,7 +50,7 @@ export class Page {
     writeNumber(bytes, 1, COUNT_BYTES, keys.length)
     let indexAt = indexesAt
     for (const [at, { key, indexes }] of keys.entries()) {
-      // Our log keeps fewer keys for each device; that of another operator may not.
+      // Our log keeps fewer keys for each device; another operator's may not.
       if (indexes.length >= 2 ** 16)
         throw new SignalError('MALFORMED', 'index has more than 65535 entries under a key')
       bytes.set(key, KEYS_AT + at * HASH_BYTES)

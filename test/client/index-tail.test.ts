@@ -97,7 +97,7 @@ t.test('a bundle with more bytes than entries may have is cut off', async t => {
   t.match(outcome, { kind: 'unanswered', check: 'tiles', detail: /more than 285696 bytes/ })
 })
 
-t.test('an app that demands what its keys cannot show is told so', async t => {
+t.test('a client whose keys cannot prove completeness refuses to demand it', async t => {
   const { published, index } = log
   const start = (options: object) => () =>
     new LogClient({ ...published, url: 'https://log.example', store: new MemoryStore(), ...options })

@@ -467,7 +467,7 @@ t.test('a restored store fails until something answers for it, as at the start o
   t.match((await look(checkLog, answered)).line('store'), { ok: true })
 })
 
-t.test('the index that the store has is told: how far it is, that it is held, and of which key', async t => {
+t.test('the index line shows progress, a held index and the key', async t => {
   const environment = await afterRun(t.testdir())
   const key = parseSignerKey(environment.KT_INDEX_PRIVATE_KEY!)
   const vkey = formatVerifierKey(key)

@@ -34,7 +34,7 @@ async function fsck(
   return withoutIndex(await runScript('fsck', ['--data-dir', dataFolder, ...args], environment))
 }
 
-/** Without what is said of the index, which a server as young as these has perhaps begun. Its faults are in the exit code. */
+/** Drops the index’s lines: so young a server may or may not have begun it. Its faults still set the exit code. */
 function withoutIndex<Outcome extends Examination>(outcome: Outcome): Outcome {
   return { ...outcome, lines: outcome.lines.filter(line => !isOfIndex(line)) }
 }
@@ -181,7 +181,7 @@ t.test('damage to derived rows is named, repaired, and the server goes on', asyn
   )
 })
 
-t.test('of an index what is derived is repaired, and what is signed is named', async t => {
+t.test('an index’s derived rows are repaired, and its signed rows named', async t => {
   const dataFolder = loggedFolder(t)
   await putIndex(dataFolder)
   const ofIndex = async (...args: string[]) => {

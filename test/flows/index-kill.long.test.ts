@@ -19,7 +19,7 @@ import { randomFrom, seedOf } from '../support/seed.ts'
 import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
 import { countOf } from '../support/size.ts'
 
-const KILLS = countOf('CALLSIGN_INDEX_KILLS', { short: 2, long: 6 })
+const KILLS = countOf('CALLSIGN_INDEX_KILLS', { short: 2, long: 4 })
 const IN_FLIGHT = 16
 
 /**

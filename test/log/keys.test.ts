@@ -91,7 +91,7 @@ t.test('random keys differ', async t => {
   }
 })
 
-t.test('an origin that no checkpoint can carry, or not that of its index, is refused', async t => {
+t.test('an origin that cannot stand in a checkpoint, or whose index’s cannot, is refused', async t => {
   for (const origin of [
     '',
     'with space',

@@ -228,14 +228,10 @@ t.test('a map keeps all indexes of a key in order, up to as many as a key has', 
   t.same(lookUpIn(map.read, one).indexes, indexes)
   t.same(lookUpIn(map.read, other).indexes, [2 ** 32, 2 ** 48 - 1])
   t.ok(isProved(root, one, lookUpIn(map.read, one)))
-<<<<<<< HEAD
   t.throws(() => map.grow([{ key: one, index: 2 ** 40 }]), {
     code: 'MALFORMED',
     message: /more than 65535 entries/,
   })
-=======
-  t.throws(() => map.grow([{ key: one, index: 2 ** 40 }]), { code: 'MALFORMED' })
->>>>>>> h52-tree
 })
 
 t.test('keys that share many bits', async t => {

@@ -279,7 +279,7 @@ t.test('two output logs are found out at one place, at two, and by notes', async
   t.equal(told.verdict, 1)
   t.match(told.of('notes'), { ok: false, origin: INDEX_SIGNER.name })
   const blind = await audit({ url: server.url, stateFile: newStateFile(t), notesFiles: [notesFile] })
-  t.equal(blind.verdict, 0, 'notes of the index say nothing to whoever does not audit it')
+  t.equal(blind.verdict, 0, 'an auditor without --index ignores notes of the index')
 
   server.files = forked.files
   const later = await auditOf(server, stateFile)

@@ -90,6 +90,7 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   fsck: STORE,
   'go-sumdb': AUDITS_FILES,
   'head-file': STORE,
+  'index-records': STORE,
   'key-change': STORE,
   witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',

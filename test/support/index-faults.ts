@@ -1,4 +1,4 @@
-/** Looks at a stored index as whoever distrusts it: by the log's entries, and by what was seen of its output log before. */
+/** Looks at a stored index with distrust: by the log's entries, and by earlier checkpoints of its output log. */
 
 import { openOutputLog } from '../../src/keyserver/index/index-opening.ts'
 import { IndexStore } from '../../src/keyserver/index/index-store.ts'
@@ -11,7 +11,7 @@ import { growTree } from '../../src/log/patricia-rows.ts'
 import { rootHash } from '../../src/log/tree.ts'
 import type { Store } from '../../src/store/engine/store.ts'
 
-/** Checkpoints of an output log that anybody has seen. */
+/** Checkpoints of an output log that left the server. */
 export class SeenCheckpoints {
   readonly #verifier: VerifierKey
   readonly #roots = new Map<number, Hash>()
@@ -67,7 +67,7 @@ export class RebuiltMap {
   }
 }
 
-/** What is wrong with a durable state, by what is promised of each. */
+/** The faults of a durable state. */
 export function faultsOfIndex(
   store: Store,
   {

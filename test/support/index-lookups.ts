@@ -138,7 +138,7 @@ function witnessed(by: keyof typeof cosigned): IndexProof {
   return index.proof(alice, index.size, index.note(index.size, cosigned[by]))
 }
 
-/** A lookup in an index whose newest leaf is a lie. */
+/** A lookup in an index with a lie as its newest leaf. */
 function lying(lies: Parameters<LyingIndex['append']>[1], vrfHash = alice): IndexProof {
   return index.fork().append(log, lies).proof(vrfHash)
 }

@@ -1,13 +1,13 @@
 /**
  * An index over a log in a `MemoryStore`, whose keeper runs as in the server but in this process: a test decides when and how each
- * change ends, and what becomes of the growing of the map. What the world outside has seen is kept, so that no later state may
- * contradict it.
+ * change ends, and how each growing of the map does. Checkpoints that left the server are kept, so that no later state may
+ * contradict them.
  */
 
 import { setImmediate } from 'node:timers/promises'
 import type { IndexEvent } from '../../src/keyserver/index/index-event.ts'
 import { type Grow, growIndex } from '../../src/keyserver/index/index-growth.ts'
-import { IndexKeeper, type IndexKeeperDeps } from '../../src/keyserver/index/index-keeper.ts'
+import { IndexKeeper, type IndexKeeping } from '../../src/keyserver/index/index-keeper.ts'
 import { IndexStore } from '../../src/keyserver/index/index-store.ts'
 import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
@@ -28,16 +28,16 @@ import { FakeWorld } from './world.ts'
 /** How the next change that is waited for ends. */
 export type Ending = 'durable' | 'no room' | 'crash before' | 'crash behind'
 
-/** What becomes of a step in the process that grows the map. */
+/** How a step in the process that grows the map ends. */
 export type Growing = 'done' | 'killed before' | 'killed between' | 'killed behind'
 
 export interface StageChoices {
   readonly hasRecord?: boolean
   readonly hasWitness?: boolean
-  readonly sizes?: IndexKeeperDeps['sizes']
+  readonly sizes?: IndexKeeping['sizes']
 }
 
-/** What is outside the server, and stays where it crashes. */
+/** The world outside the server, which stays where that crashes. */
 class Outside {
   readonly seen = new SeenCheckpoints(INDEX_SIGNER)
   recorded: LogHead | undefined
@@ -70,7 +70,7 @@ export class IndexStage {
   /** How the next changes end, and the next steps; then all is well. */
   ending: () => Ending = () => 'durable'
   growing: () => Growing = () => 'done'
-  /** Whether whoever grows the map lies about its root. */
+  /** Whether the process that grows the map lies about its root. */
   wrongRoots = false
   #writer: LogWriter
   #log: LogStore
@@ -111,7 +111,7 @@ export class IndexStage {
     void keeper.work().then(() => {
       isDone = true
     })
-    // A leaf that was cosigned may have another one follow a few turns later.
+    // Behind a leaf that was cosigned the next one may begin a few turns later.
     for (let [turns, quiet] = [0, 0]; quiet < QUIET_TURNS; turns++) {
       quiet = isDone && database.waiting === 0 && !this.#waitsForWitness(before) ? quiet + 1 : 0
       if (turns > TURNS_MAX) throw new Error('the keeper does not come to an end')
@@ -121,7 +121,7 @@ export class IndexStage {
     return true
   }
 
-  /** A new process on what is durable. */
+  /** A new process on the durable rows. */
   restart(): void {
     void this.keeper.close()
     this.#begin(this.database.durable())

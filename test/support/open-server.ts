@@ -15,7 +15,7 @@ import { environmentOf, type OpenOptions, type OpenServer, startServer } from '.
 export interface OpenInProcess extends OpenOptions {
   /** The file of `--known-checkpoint`. */
   readonly knownCheckpoint?: string
-  /** That of `--known-index-checkpoint`. */
+  /** The file of `--known-index-checkpoint`. */
   readonly knownIndexCheckpoint?: string
 }
 

@@ -159,7 +159,7 @@ async function includedEntry(
   return { index, entry: parseEntry(bytes) }
 }
 
-/** Asks for the key under the entry's hash, whose of the owners it is, and whether it is their newest. */
+/** Asks for the key under the entry's hash: which of the owners has it, and whether it is their newest. */
 async function verifyOwner(keys: LogKeys, question: Question, index: number, entry: Entry): Promise<void> {
   const { owners, isOwnerNamed, onStep } = question
   const vrfHash = encodeBase64(entry.vrfHash)

@@ -1,6 +1,6 @@
 /**
- * The work of a step: the map with the next entries of the log, over rows that are read and not written. It binds what it reads to
- * what is signed: the entries to the log's root, and the rows to the root of the last leaf.
+ * The work of a step: the map with the next entries of the log, over rows that are read and not written. It binds its input to
+ * signatures: the entries to the log's root, and the rows to the root of the last leaf.
  */
 
 import { SignalError } from '../../errors.ts'

@@ -2,18 +2,18 @@
  * Keeps the index behind the log: every few seconds a leaf, when entries came, and one every quarter of an hour without. Only the
  * writer has one, and Register never waits for it.
  *
- * A step has the map grown elsewhere (`index-growth.ts`), and makes a leaf of its root. Where nobody else has to see the leaf
- * first, one change writes rows, leaf and checkpoints. Else, beside each part, what a crash there leaves:
+ * A step has the map grown elsewhere (`index-growth.ts`), and makes a leaf of its root. Where no witness and no head file
+ * comes first, one change writes rows, leaf and checkpoints. Else, beside each part, what a crash there leaves:
  *
  *   1. append   leaf and checkpoint become durable, the map stays as it is: a start grows the map again, compares its root
- *               with that of the leaf, and goes on with 2
+ *               with the leaf's, and goes on with 2
  *   2. record   in the head file, outside the store: as 1
  *   3. cosign   a quorum of witnesses: as 1. While it is away the index stands still
  *   4. show     rows, cosigned checkpoint and state, in one change: done
  *
  * While the map is built, for the first time or because its rows were damaged, there is no index to answer from, and its rows are
- * written in portions. What is signed and does not fit is never mended here: the index is held, which everybody can see, and
- * the server goes on without it.
+ * written in portions. A signed leaf or checkpoint that does not fit is never mended here: the index is held, which its figures
+ * show, and the server goes on without it.
  */
 
 import { backOffMs } from '../../back-off.ts'
@@ -25,7 +25,6 @@ import { TreeTail } from '../../log/integrate.ts'
 import { formatVerifierKey } from '../../log/note.ts'
 import { BUNDLE_ENTRY_BYTES_MAX } from '../../log/tile.ts'
 import { rootHash } from '../../log/tree.ts'
-import type { World } from '../../runtime/clock.ts'
 import { assertGrownFrom } from '../roll-back-guard.ts'
 import type { WitnessRounds } from '../witness-rounds.ts'
 import type { IndexFigures } from './index-figures.ts'
@@ -34,24 +33,28 @@ import { damagedIndex, type MapOfLeaf } from './index-store.ts'
 import type { IndexState } from './index-tables.ts'
 import { MapBuilder, type MapBuilding } from './map-builder.ts'
 
-export interface IndexKeeperDeps extends MapBuilding {
-  /** Looks at what is known of the output log outside; throws as `assertExtends`. */
+export interface IndexKeeping extends MapBuilding {
+  /** Reads the records of the output log outside the store; throws as `assertExtends`. */
   readonly openGuard: (isAnotherKey: boolean) => IndexGuard
   /** `keep` makes a cosigned head the shown one. Left out: no policy asks for witnesses. */
   readonly openWitnesses?: (keep: (head: LogHead) => Promise<void>) => WitnessRounds
   readonly everySeconds: number
-  readonly world: Pick<World, 'monotonicMs' | 'every' | 'random'>
+  readonly world: {
+    monotonicMs(): number
+    random(): number
+    every(ms: number, run: () => void): () => void
+  }
 }
 
 export class IndexKeeper {
-  readonly #deps: IndexKeeperDeps
+  readonly #deps: IndexKeeping
   readonly #builder: MapBuilder
   #guard: IndexGuard | undefined
   #witnesses: WitnessRounds | undefined
   #tail: TreeTail | undefined
   /** Whether the last leaf could not have all there was: the next one does not wait for a tick. */
   #wasFull = false
-  /** That of the leaf that waits for its quorum. */
+  /** The map of the leaf that waits for its quorum. */
   #waiting: MapOfLeaf | undefined
   #heldFor: string | undefined
   #stopTicks = () => {}
@@ -62,7 +65,7 @@ export class IndexKeeper {
   #hasLeaf = false
   #isClosed = false
 
-  constructor(deps: IndexKeeperDeps) {
+  constructor(deps: IndexKeeping) {
     this.#deps = deps
     this.#builder = new MapBuilder(deps)
     this.#leafAtMs = deps.world.monotonicMs()
@@ -77,7 +80,7 @@ export class IndexKeeper {
     })
   }
 
-  /** Does what is due; resolves when that is done, or has failed and is tried again later. */
+  /** Makes the steps that are due; resolves when they are done, or have failed and are tried again later. */
   work(): Promise<void> {
     return this.#run(() => Promise.resolve(true))
   }
@@ -162,7 +165,7 @@ export class IndexKeeper {
     this.#witnesses = openWitnesses?.(head => this.#onCosigned(head))
     this.#witnesses?.listen({
       onCosigned: () => void (this.#wasFull && this.work()),
-      // Until then callers of Register wait; here nobody does.
+      // Only a conflict ends the waiting: no caller waits here.
       onQuorumLost: () => this.#onQuorumLost(),
     })
     const head = store.head()
@@ -289,8 +292,8 @@ export class IndexKeeper {
   }
 
   /**
-   * The log as the next leaf is to have it: as it is shown, or, where that would be too many entries at once, a part of that, whose
-   * checkpoint is signed here. The proof ties it to what is shown.
+   * The input of the next leaf: the log as it is shown, or, where that has too many new entries, a part of it, with a checkpoint
+   * that is signed here. A proof ties that to the shown one.
    */
   #nextInput(entries: number): LogHead {
     const { log, signers } = this.#deps

@@ -1,12 +1,12 @@
-/** The check of a stored index before it goes on: against what is known of it outside, its signatures, and the log. */
+/** The check of a stored index before it goes on: by the records outside, by its signatures, and by the log. */
 
 import { SignalError } from '../../errors.ts'
 import { type Checkpoint, type LogHead, openCheckpoint, parseCheckpoint } from '../../log/checkpoint.ts'
-import { EMPTY_ROOT, equalHashes, type Hash } from '../../log/hash.ts'
+import { equalHashes, type Hash } from '../../log/hash.ts'
 import type { IndexLeaf } from '../../log/index-leaf.ts'
 import { TreeTail } from '../../log/integrate.ts'
 import { formatVerifierKey, readNote, type SignerKey, type VerifierKey } from '../../log/note.ts'
-import { type ReadHashes, rootHash } from '../../log/tree.ts'
+import { type ReadHashes, RightEdge, rootHash } from '../../log/tree.ts'
 import { damagedIndex, type IndexStore } from './index-store.ts'
 
 /** The keys that the index signs with. */
@@ -25,7 +25,7 @@ export interface InputLog {
   readonly readHashes: ReadHashes
 }
 
-/** What is known of the output log outside the store. */
+/** The records of the output log outside the store. */
 export interface IndexGuard {
   /** Throws `CHECKPOINT_INVALID` unless the stored output log extends it. */
   assertExtends(store: Pick<IndexStore, 'head' | 'readHashes'>): void
@@ -35,14 +35,16 @@ export interface IndexGuard {
   confirm(): Promise<void>
 }
 
-/** The tail of the output log. Throws `CHECKPOINT_INVALID` where it is not what was signed. */
+/** The tail of the output log. Throws `CHECKPOINT_INVALID` where its checkpoint covers another one. */
 export function openOutputLog(store: IndexStore, verifier: VerifierKey): TreeTail {
   const [head, shown] = [store.head(), store.shownHead()]
   const size = head?.treeSize ?? 0
   const waiting = size - (shown?.treeSize ?? 0)
   if (waiting !== 0 && waiting !== 1) throw damagedIndex(`it shows ${shown?.treeSize} of ${size} leaves`)
+  // Tiles of an earlier index are emptied before the first leaf.
+  if (size === 0) return new TreeTail({ edge: new RightEdge(0, []), tiles: [], bundle: undefined })
   const tail = new TreeTail(store.openTail(size))
-  const signed = head === undefined ? { treeSize: 0, rootHash: EMPTY_ROOT } : opened(head, verifier)
+  const signed = opened(head!, verifier)
   if (signed.treeSize !== size || !equalHashes(signed.rootHash, tail.rootHash()))
     throw damagedIndex('its leaves are not those of its checkpoint')
   if (shown === undefined) return tail

@@ -104,7 +104,7 @@ export class IndexProcess {
     return child
   }
 
-  /** What can't be sent has its reason in the end of the process. */
+  /** A failure to send needs no care: the process has ended then, which is heard of. */
   #send(child: ChildProcess, message: MessageToIndexer): void {
     if (child.connected) child.send(message, () => undefined)
     this.#after(this.#times.answerMs, () => child.kill('SIGKILL'))

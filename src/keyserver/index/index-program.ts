@@ -10,7 +10,7 @@ import type { MapRows } from './index-store.ts'
 
 const [dataFolder = ''] = process.argv.slice(2)
 let database: LmdbStore | undefined
-/** What is not sent yet. */
+/** Rows that are not sent yet. */
 let rest: MapRows = []
 let end: GrowthEnd | undefined
 

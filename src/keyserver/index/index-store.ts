@@ -34,7 +34,7 @@ import {
 /** Rows of the map, in the order in which they are to be written: those below come first. */
 export type MapRows = readonly (readonly [id: number, bytes: Uint8Array])[]
 
-/** What makes a map that of a leaf: the rows that change, and the size of the leaf's input. */
+/** The step of the map to a leaf: the rows that change, and the size of the leaf's input. */
 export interface MapOfLeaf {
   readonly rows: MapRows
   readonly entries: number
@@ -69,7 +69,7 @@ export class IndexStore {
     return this.#store.view(view => view.get(INDEX_HEAD, SHOWN))
   }
 
-  /** Of the output log. */
+  /** Reads hashes of the output log. */
   get readHashes(): TiledLog['readHashes'] {
     return this.#log.readHashes
   }
@@ -133,7 +133,7 @@ export class IndexStore {
     })
   }
 
-  /** The map that was built again is that of the last leaf that is shown. */
+  /** The map that was built again belongs to the last leaf that is shown. */
   async built(): Promise<void> {
     await this.#change((state, change) => ({
       ...state,
@@ -161,7 +161,7 @@ export class IndexStore {
     })
   }
 
-  /** Shows the newest leaf with its checkpoint, which may have cosignatures by now. */
+  /** Shows the newest leaf with its checkpoint, which may have cosignatures. */
   async show(head: LogHead, map: MapOfLeaf): Promise<void> {
     await this.#change((state, change) => {
       assert(change.get(INDEX_HEAD, HEAD)?.treeSize === head.treeSize, 'only the newest leaf is shown')
@@ -169,7 +169,7 @@ export class IndexStore {
     })
   }
 
-  /** From here on the index is that of another key, which has signed its newest checkpoint, too. */
+  /** From here on the index has another key, which has signed its newest checkpoint, too. */
   async changeKey(vkey: string): Promise<void> {
     await this.#change(state => ({ ...state, vkey }))
   }
@@ -216,7 +216,7 @@ function putRows(change: Change, rows: MapRows): void {
   for (const [id, bytes] of rows) change.put(INDEX_ROWS, indexKey(id), bytes)
 }
 
-/** The refusal to go on with an index that is not what was signed. */
+/** The refusal to go on with an index that differs from its signed checkpoint. */
 export function damagedIndex(what: string, cause?: unknown): SignalError {
   return new SignalError('CHECKPOINT_INVALID', `the index does not hold what was signed: ${what}`, {
     cause,

@@ -3,20 +3,19 @@
 import { SignalError } from '../../errors.ts'
 import type { Hash } from '../../log/hash.ts'
 import { rootHash } from '../../log/tree.ts'
-import type { World } from '../../runtime/clock.ts'
 import type { IndexEvent } from './index-event.ts'
 import type { Grow } from './index-growth.ts'
 import { hasMapRoot, type IndexSigners, type InputLog, inputOf } from './index-opening.ts'
 import { damagedIndex, type IndexStore, type MapRows } from './index-store.ts'
 import type { IndexState } from './index-tables.ts'
 
-/** What a map is built with. */
+/** The parts that building a map takes. */
 export interface MapBuilding {
   readonly store: IndexStore
   readonly log: InputLog
   readonly signers: IndexSigners
   readonly grow: Grow
-  readonly world: Pick<World, 'monotonicMs'>
+  readonly world: { monotonicMs(): number }
   readonly report: (event: IndexEvent) => void
   /** For tests. */
   readonly sizes?: Partial<IndexSizes>
@@ -77,7 +76,7 @@ export class MapBuilder {
     const { store, report } = this.#deps
     const { entries } = store.state!
     if (entries === 0 && !this.#isEmptied) {
-      // Of an earlier map, or of a first portion that was cut short.
+      // An earlier map left rows, or a first portion that was cut short.
       await store.empty()
       this.#isEmptied = true
     }

@@ -20,7 +20,7 @@ export interface Indexing {
   close(): Promise<void>
 }
 
-/** What is known of the index outside the store. */
+/** The records of the index outside the store. */
 export interface KnownIndex {
   /** Checkpoints that were recorded; a node has its own records. */
   readonly shownHeads?: ShownHeads

@@ -12,7 +12,7 @@ const ANN = 7n
 const DEVICE = 2n ** 32n + 1n
 const publicKey = newPublicKey('P-256 X9.63')
 
-/** Ann’s app, whose device is leaf 3 of 10, all of them in the index. */
+/** Ann’s app. Her device is leaf 3 of 10, and the index covers all ten. */
 function annsApp() {
   const log = new LyingLog()
   log.grow(3)

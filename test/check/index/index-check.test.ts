@@ -34,7 +34,7 @@ import { freshKeys, LogWriter, SIGNER } from '../../support/stored-log.ts'
 
 const { rows, tiles, bundles, head: heads, state: states } = INDEX_TABLES
 
-/** What is said of each check of the index. */
+/** The outcome of each index check, by its name. */
 async function outcomesOf(database: LmdbStore) {
   const { outcomes } = await check(database)
   return Object.fromEntries(
@@ -220,7 +220,7 @@ t.test('tiles and leaves of the output log are checked as those of a log', async
   t.same(namesOf(await check(database)), [], 'all is as it was')
 })
 
-t.test('tiles are not made of leaves that nobody signed', async t => {
+t.test('tiles are not rebuilt from unsigned leaves', async t => {
   const { database, tables } = await storeIndexedLog(t, mixedKeys(300))
   const leaf = tables.get(bundles, indexKey(0))!.toString('latin1')
   // Another checkpoint, of the same form.
@@ -235,7 +235,7 @@ t.test('tiles are not made of leaves that nobody signed', async t => {
 })
 
 t.test(
-  'a state that does not go with what is shown is named, and mended where the rest says how',
+  'a state that contradicts the shown checkpoint is named, and repaired where the rest allows it',
   async t => {
     const { database } = await storeIndexedLog(t, mixedKeys(1_200), { batchEntries: 400 })
     const whole = stateOf(database)
@@ -261,7 +261,7 @@ t.test(
   },
 )
 
-t.test('what is shown has to be of these leaves, and one leaf at most waits', async t => {
+t.test('the shown checkpoint covers these leaves, and at most one leaf waits', async t => {
   const { database, index } = await storeIndexedLog(t, mixedKeys(1_200), { batchEntries: 400 })
   const shown = database.view(view => view.get(INDEX_HEAD, SHOWN))!
   const other = signCheckpoint({ treeSize: 3, rootHash: new Uint8Array(32) }, INDEX_SIGNER)
@@ -288,7 +288,7 @@ t.test('what is shown has to be of these leaves, and one leaf at most waits', as
   }
 })
 
-t.test('a leaf whose root is not that of the entries is named, and nothing is made of it', async t => {
+t.test('a leaf with a root other than the entries’ is named, and nothing is rebuilt from it', async t => {
   const { database } = await storeLog(t, mixedKeys(400))
   const head = new LogStore(database).head()!
   await new FilledIndex(database).addLeaf(head, { root: root => root.map(octet => octet ^ 1) })

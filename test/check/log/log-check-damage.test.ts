@@ -71,7 +71,7 @@ const EXPECTED: Partial<Record<TableName, Expectation>> = {
     isRightOffset: isWithinEntry,
     isDerived: () => false,
   },
-  // The first wrong byte of what was shown is not looked for.
+  // The check does not look for the first wrong byte of the shown checkpoint.
   [INDEX_TABLES.head]: {
     check: 'index-checkpoint',
     isRightOffset: (named, offset, row) => named === undefined || isRightInHead(named, offset, row),

@@ -1,6 +1,6 @@
 /**
  * The keeper of the index against kills of the process that grows its map, full disks, crashes at any change, witnesses that are
- * away, and rows and leaves that somebody changed. In every durable state the map is that of the last shown leaf, and no two output
+ * away, and damaged rows and wrong leaves. In every durable state the map has the root of the last shown leaf, and no two output
  * checkpoints contradict. `CALLSIGN_SEED` replays a run.
  */
 
@@ -120,7 +120,7 @@ async function damageRow(stage: IndexStage, at: number): Promise<void> {
 }
 
 t.test('a wrong row is found, and the map is built again from the entries', async t => {
-  // The first is looked at by a start, the others when a step comes to them.
+  // A start looks at the first one; a step finds the rest on its way.
   for (const at of [0, 1, -1]) {
     const stage = await stageOf(2_000, { sizes: SMALL })
     await damageRow(stage, at)
@@ -170,7 +170,7 @@ function someKeys(stage: IndexStage, { below }: Chances): DeviceKey[] {
   }))
 }
 
-/** One run: entries in any batches, and harm at any moment. Returns what is wrong at the end. */
+/** One run: entries in any batches, and harm at any moment. Returns the faults of the first state that has any. */
 async function run(seed: number): Promise<string[]> {
   const chances = chancesOf(seed)
   const { random, below } = chances

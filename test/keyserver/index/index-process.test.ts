@@ -59,27 +59,30 @@ async function gone(pid: number): Promise<void> {
   }
 }
 
-t.test('a step gives the root and all rows, in portions, and the next one sees what was written', async t => {
-  const { log, index, indexer, request } = await stageOf(t)
-  const rebuilt = new RebuiltMap()
-  for (const [from, to] of [
-    [0, 6_000],
-    [6_000, ENTRIES],
-  ] as const) {
-    const portions: MapRows[] = []
-    const end = await indexer.grow(request(from, to), async rows => void portions.push(rows))
-    const root = rebuilt.rootAt(to, at => log.entryVolatile(at))
-    t.match(end, { kind: 'grown' })
-    t.same(end.kind === 'grown' && Buffer.from(end.root), Buffer.from(root))
-    t.ok(portions.length > 1)
-    await index.build(portions.flat(), to)
-    t.same(Buffer.from(index.mapRoot()), Buffer.from(root))
-  }
-  await t.rejects(
-    indexer.grow(request(0, 10), () => undefined),
-    { message: /8000 entries, not 0/ },
-  )
-})
+t.test(
+  'a step gives the root and all rows, in portions, and the next one sees the rows that were written',
+  async t => {
+    const { log, index, indexer, request } = await stageOf(t)
+    const rebuilt = new RebuiltMap()
+    for (const [from, to] of [
+      [0, 6_000],
+      [6_000, ENTRIES],
+    ] as const) {
+      const portions: MapRows[] = []
+      const end = await indexer.grow(request(from, to), async rows => void portions.push(rows))
+      const root = rebuilt.rootAt(to, at => log.entryVolatile(at))
+      t.match(end, { kind: 'grown' })
+      t.same(end.kind === 'grown' && Buffer.from(end.root), Buffer.from(root))
+      t.ok(portions.length > 1)
+      await index.build(portions.flat(), to)
+      t.same(Buffer.from(index.mapRoot()), Buffer.from(root))
+    }
+    await t.rejects(
+      indexer.grow(request(0, 10), () => undefined),
+      { message: /8000 entries, not 0/ },
+    )
+  },
+)
 
 t.test('entries that are not those of the signed tree are never grown', async t => {
   const { indexer, request } = await stageOf(t)

@@ -135,7 +135,7 @@ t.test(
   },
 )
 
-t.test('production without an index is told so, and no other', async t => {
+t.test('production without an index is noted; with one, or in development, nothing is', async t => {
   const events = (environment: object, dev = false) =>
     notesOf(readConfig({ ...PRODUCTION, ...environment }, { dev })).map(({ event }) => event)
   t.same(events({}), ['index-unset'])

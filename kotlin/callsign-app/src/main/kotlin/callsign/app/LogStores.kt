@@ -29,7 +29,7 @@ internal class LogStores(private val storage: AppStorage, userId: ULong, private
         override suspend fun put(kept: KeptCheckpoint) =
             storage.write(keyOf(kept.checkpoint.origin), objectIn(formatKeptCheckpoint(kept)))
 
-        /** Of the log, or of its index. */
+        /** The name under which the checkpoint of the log, or of its index, is kept. */
         private fun keyOf(origin: String) = "checkpoint.$scope${if (origin == keys.origin) "" else ".index"}"
     }
 

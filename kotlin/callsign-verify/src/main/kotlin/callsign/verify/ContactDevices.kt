@@ -287,7 +287,7 @@ private fun failedLookup(claims: List<DeviceToLookUp>, outcomes: List<LookupOutc
         ?: outcomes.firstNotNullOfOrNull { it as? Unanswered }
         ?: otherKey(claims, outcomes)
 
-/** A device has one key for its whole life, so another one was logged by somebody else. Lists follow one another. */
+/** A device has one key for its whole life, so a second key is an intruder's. Lists follow one another. */
 private fun otherKey(claims: List<DeviceToLookUp>, outcomes: List<LookupOutcome>): Refusal? {
     val at = claims.indices.find { claims[it].deviceId != DEVICE_LIST_SLOT && hasOtherKey(outcomes[it]) } ?: return null
     return Refusal(Check.OTHER_KEY, "another key was logged under the hash of device ${claims[at].deviceId}")

@@ -22,7 +22,7 @@ public enum class CompletenessDemand(public val wireName: String) {
  */
 public data class AbsentList(val vrfHash: String, val vrfProof: String, val indexProof: String? = null)
 
-/** What became of the claim that nothing is logged for a user and device: [Absence], [Refusal] or [Unanswered]. */
+/** The verdict on the claim that nothing is logged for a user and device: [Absence], [Refusal] or [Unanswered]. */
 public sealed interface AbsenceOutcome
 
 /** Nothing was logged for this user and device, as far as [completeness] says. */
@@ -38,7 +38,7 @@ internal sealed interface Fitting<out Value> {
 }
 
 /**
- * [logPin] is the pin of the log, [pin] that of its index's output log. [maxAgeMs] says how many milliseconds old the newest leaf
+ * [logPin] pins the log, [pin] its index's output log. [maxAgeMs] says how many milliseconds old the newest leaf
  * of the index may be. Its functions throw what the store throws.
  */
 internal class IndexCheck(
@@ -136,7 +136,7 @@ internal class IndexCheck(
         else -> tails.read(older, newer)
     }
 
-    /** Throws [CheckFailed] for what does not prove that hash. */
+    /** Throws [CheckFailed] unless the VRF proves the hash. */
     private fun namedHash(input: ByteArray, absent: AbsentList): String {
         if (absent.vrfProof.length > PROOF_CHARS_MAX)
             throw CheckFailed(Check.PROOF, "the server names no hash that has nothing under it")

@@ -7,7 +7,7 @@ package callsign.verify
 
 import java.nio.ByteBuffer
 
-/** [inputCheckpoint] is a signed note of the log, [root] that of the map over all entries of its tree. */
+/** [inputCheckpoint] is a signed note of the log, [root] the root of the map over all entries of its tree. */
 internal class IndexLeaf(val inputCheckpoint: String, val root: ByteArray)
 
 /** The origin of the output log of a log's index. */

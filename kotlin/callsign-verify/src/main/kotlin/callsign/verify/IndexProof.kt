@@ -10,9 +10,9 @@ import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /**
- * What the index proves of a hash: it has entries at [indexes], ascending, and at no other leaf of the tree of [input], a
- * checkpoint of the log. [output] is that of the index's own log. [ageMs] is how long ago the index's quorum had last seen it;
- * null where none is asked for.
+ * An index's claim about a hash: it has entries at [indexes], ascending, and at no other leaf of the tree of [input], a
+ * checkpoint of the log. [output] is a checkpoint of the index's own log. [ageMs] is how long ago the index's quorum had last seen
+ * it; null where none is asked for.
  */
 internal class VerifiedIndex(
     val indexes: List<Long>,
@@ -115,7 +115,7 @@ private fun numberIn(element: JsonElement, max: Long): Long {
 }
 
 /**
- * What an answer proves of the entries that it does not show: whether it is the newest of its hash, and which others there are.
+ * Whether an answer proves that its entry is the newest of its hash, and which further entries there are.
  */
 public sealed interface Completeness {
     public val kind: Kind
@@ -128,9 +128,9 @@ public sealed interface Completeness {
     }
 
     /**
-     * There are no others under its hash than those at [indexes], ascending, up to its checkpoint. [indexAgeMs] is how many
+     * The entries at [indexes], ascending, are all under its hash up to its checkpoint. [indexAgeMs] is how many
      * milliseconds ago the quorum had seen the index's newest leaf; null without a quorum. [isProved]: cosigners that rebuild the
-     * index vouch for that; else auditors find an index out that lies.
+     * index vouch for that; else auditors find out an index that lies.
      */
     public data class Complete(
         public val indexes: List<Long>,
@@ -161,7 +161,7 @@ internal fun areProved(proved: List<Completeness>): Boolean = proved.all { it is
 internal class ShownEntry(val index: Long, val treeSize: Long)
 
 /**
- * Holds what was shown against index and tail. [shown] is null where nothing is said to be under the hash. [tail] has the entries
+ * Compares the shown entry with index and tail. [shown] is null where the hash is said to have no entry. [tail] has the entries
  * under the hash from the input checkpoint to the answer's; null: unread. An answer from before the index's newest leaf, which has
  * a newer entry, is unanswered at `stale`.
  */
@@ -176,7 +176,7 @@ internal fun judgeCompleteness(
         val other = found.lastOrNull()
         if (other != null) return refusedAs("entry $other is under a hash that is said to have none")
     } else {
-        // Of the unread tail nothing is known but the entry that was shown.
+        // The shown entry is the only known one of an unread tail.
         val isInTail = tail == null && shown.index >= index.input.treeSize
         val newest = if (isInTail) shown.index else found.lastOrNull { it < shown.treeSize }
         if (newest == null || newest < shown.index) return refusedAs("the index leaves out entry ${shown.index}")

@@ -1,4 +1,4 @@
-/** What an app remembers of a person: the devices, the newest list, and what the app has to show or to ask. */
+/** An app's memory of a person: the devices, the newest list, and the events and questions still to show. */
 package callsign.verify
 
 /** [deviceId] is null where all devices are meant. */

@@ -34,7 +34,7 @@ public sealed interface OwnKeysOutcome
 
 /**
  * The keys logged in the device's name; [checkpoint] is null when the server denies that there are any. [complete] says
- * whether the index proves that there are no others, and [isProved] whether cosigners that rebuild it vouch for that.
+ * whether the index proves that there are no more, and [isProved] whether cosigners that rebuild it vouch for that.
  */
 public data class OwnKeysReport(
     val ownKeys: OwnKeys,

@@ -90,7 +90,7 @@ internal class Remembered<Value> {
 
     fun find(isWanted: (Value) -> Boolean): Value? = values.find(isWanted)
 
-    /** Of two threads that keep at once, one may be forgotten. */
+    /** If two threads keep at once, one value may be forgotten. */
     fun keep(value: Value) {
         values = listOf(value) + values.take(REMEMBERED_MAX - 1)
     }

@@ -20,8 +20,8 @@ internal class WitnessGroup(
 ) : QuorumMember
 
 /**
- * [quorum] is null where the policy asks for none. [rebuilders] is the member of that name, if any: whoever rebuilds an index
- * before cosigning its checkpoint, which is our own convention.
+ * [quorum] is null where the policy asks for none. [rebuilders] is the member of that name, if any: the
+ * witnesses that rebuild an index before they cosign its checkpoint. The name is our own convention.
  */
 internal class WitnessPolicy(
     val logs: List<VerifierKey>,

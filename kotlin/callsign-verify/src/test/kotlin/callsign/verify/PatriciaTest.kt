@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test
 
 private class KeyValue(val key: ByteArray, val value: ByteArray)
 
-/** The hash of the tree with these pairs, none of whose keys is there twice. */
+/** The hash of the tree with these pairs, all of different keys. */
 private fun naiveHash(pairs: List<KeyValue>): ByteArray {
     if (pairs.isEmpty()) return EMPTY_ROOT
     if (pairs.size == 1) return patriciaLeafHash(pairs.single().key, pairs.single().value)
@@ -23,7 +23,7 @@ private fun naiveHash(pairs: List<KeyValue>): ByteArray {
     return patriciaNodeHash(bit, naiveHash(left), naiveHash(right))
 }
 
-/** The proof of what is under the key: its value, or that there is none. */
+/** The proof of the key's value, or of its absence. */
 private fun naiveProof(pairs: List<KeyValue>, key: ByteArray): ByteArray {
     if (pairs.isEmpty()) return ByteArray(0)
     val steps = ArrayDeque<ByteArray>()
