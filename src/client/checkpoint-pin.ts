@@ -12,7 +12,7 @@
  * Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
  */
 import { messageOf, SignalError } from '../errors.ts'
-import { type NoteSignature, readNote } from '../log/note.ts'
+import { readNote } from '../log/note.ts'
 import type { CheckpointKeys } from './log-keys.ts'
 import {
   compareCheckpoints,
@@ -208,13 +208,13 @@ export class CheckpointPin {
     return (await this.#store.get(this.#keys.verifier.name)) ?? undefined
   }
 
-  /** A signature that is said to be of one of the present keys has to hold. */
-  #isOfOtherKeys(kept: SignedCheckpoint): boolean {
-    if (kept.note === this.#verified?.note) return false
+  /** A signature that names one of the present keys has to hold. */
+  #isOfOtherKeys({ note }: SignedCheckpoint): boolean {
+    if (typeof note !== 'string' || note === this.#verified?.note) return false
     const { verifiers } = this.#keys
-    const isOurs = ({ name, keyId }: NoteSignature) =>
-      verifiers.some(key => key.name === name && key.keyId === keyId)
-    return signaturesOf(kept.note).every(signature => !isOurs(signature))
+    return !readNote(note).signatures.some(({ name, keyId }) =>
+      verifiers.some(key => key.name === name && key.keyId === keyId),
+    )
   }
 
   /** Anyone who can write to the app's storage could plant a checkpoint: only the signature counts. */
@@ -257,12 +257,6 @@ interface Answers {
   readonly left: readonly string[]
   /** Why the last of those that are left is. */
   readonly open?: Open | undefined
-}
-
-/** Throws `MALFORMED` for a note that is none. */
-function signaturesOf(note: unknown): readonly NoteSignature[] {
-  if (typeof note !== 'string') throw new SignalError('MALFORMED', 'the checkpoint in the store has no note')
-  return readNote(note).signatures
 }
 
 function isSame(one: SignedCheckpoint, other: SignedCheckpoint): boolean {

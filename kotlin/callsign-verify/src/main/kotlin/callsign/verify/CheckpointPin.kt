@@ -190,7 +190,7 @@ internal class CheckpointPin(
         return kept
     }
 
-    /** A signature that is said to be of one of the present keys has to hold. */
+    /** A signature that names one of the present keys has to hold. */
     private fun isOfOtherKeys(kept: SignedCheckpoint): Boolean {
         if (kept.note == verified?.note) return false
         return readNote(kept.note).signatures.none { line ->
