@@ -1,6 +1,6 @@
 /** The index of the log: whether there is one, how far its map goes, and whether readers get a checkpoint of it. */
 
-import { keyMissing } from '../../src/keyserver/index/index-opening.ts'
+import { keyMissing, prospectOf } from '../../src/keyserver/index/index-opening.ts'
 import type { IndexState } from '../../src/keyserver/index/index-tables.ts'
 import { INDEX_LOG } from '../../src/keyserver/kept-log.ts'
 import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
@@ -46,26 +46,24 @@ export function judgeIndex(
   const vkey = formatVerifierKey(signer)
   if (store.index === undefined) return ok('index', `${vkey}: will be built when the server starts`)
   const { state, shown } = store.index
-  const known = [signer, ...others].find(each => formatVerifierKey(each) === state.vkey)
-  if (known === undefined && state.leaves === 0)
-    return ok('index', `${vkey}: will be begun anew, since the one in the store is of ${state.vkey}`)
-  if (known === undefined) {
+  const prospect = prospectOf(state, [signer, ...others])
+  if (prospect === 'is held')
     return fails(
       'index',
-      `the next start throws away the index in the store, since ${vkey} is not its key, and apps that know it refuse the new one: unless ${state.vkey} is lost, put that key back, or change it in steps`,
+      'will be held: KT_INDEX_PRIVATE_KEY or the second key has signed an earlier index of this log; make another key with `keygen --index`',
     )
-  }
-  const recorded = store.headNote === undefined ? 0 : (leavesIn(store.headNote, [signer, ...others]) ?? 0)
+  const marker = readRestoreMarker(dataFolder, INDEX_LOG)
+  if (prospect === 'begins anew' && (marker === undefined || isFrozen)) return judgeNewKey(vkey, state)
+  const recorded = store.headNote === undefined ? undefined : leavesIn(store.headNote, [signer, ...others])
   const { signedSize } = store.index
-  if (recorded > signedSize) {
+  if (recorded !== undefined && recorded > signedSize) {
     return fails(
       'index',
       `its head file has signed ${recorded} leaves, the store holds ${signedSize}: it is an older copy; put the newest one there`,
     )
   }
-  const marker = readRestoreMarker(dataFolder, INDEX_LOG)
   // As on the server: the head file answers, and a frozen log is not asked.
-  if (marker !== undefined && store.headNote === undefined && !isFrozen) {
+  if (marker !== undefined && recorded === undefined && !isFrozen) {
     return fails(
       'index',
       `was restored from ${marker.backup}: start once with ${INDEX_LOG.knownFlag} FILE, its newest checkpoint that anybody has seen`,
@@ -93,6 +91,16 @@ export function judgeIndex(
     )
   }
   return ok('index', `${vkey} has ${state.leaves} leaves, over ${state.entries} of ${store.treeSize} entries`)
+}
+
+/** A key that the index in the store does not have begins another one. */
+function judgeNewKey(vkey: string, { vkey: stored, leaves }: IndexState): Finding {
+  if (leaves === 0)
+    return ok('index', `${vkey}: will be begun anew, since the one in the store is of ${stored}`)
+  return fails(
+    'index',
+    `the next start throws away the index in the store, since ${vkey} is not its key, and apps that know it refuse the new one: unless ${stored} is lost, put that key back, or change it in steps`,
+  )
 }
 
 /** Whether clients that come by the public address find the index. */

@@ -108,6 +108,8 @@ export class IndexRebuild {
       return openLogCheckpoint(parseIndexLeaf(leaf).inputCheckpoint, this.#logs.log.verifiers)
     } catch (error) {
       if (!(error instanceof SignalError)) throw error
+      // The log may have a new key. As for its own checkpoints, that is no fault of the index.
+      if (error.code === 'SIGNATURE_INVALID') return unknownKey(index, error.message)
       return refused(`leaf ${index} has no checkpoint of the log: ${error.message}`)
     }
   }
@@ -186,6 +188,11 @@ function refusalIn(outcome: RebuildOutcome): Refused | undefined {
 
 function refused(reason: string): Refused {
   return { kind: 'refused', status: 422, reason: `the index is wrong: ${reason}` }
+}
+
+function unknownKey(index: number, reason: string): Refused {
+  const detail = `the checkpoint in leaf ${index} has no signature of a key of the log that is listed here: ${reason}`
+  return { kind: 'refused', status: 403, reason: detail }
 }
 
 function unread(reason: string): Refused {

@@ -12,6 +12,7 @@
  * Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
  */
 import { messageOf, SignalError } from '../errors.ts'
+import { readNote } from '../log/note.ts'
 import type { CheckpointKeys } from './log-keys.ts'
 import {
   compareCheckpoints,
@@ -64,11 +65,22 @@ export class CheckpointPin {
   #consistent = ''
   #lastTurn: Promise<unknown> = Promise.resolve()
 
-  /** Asks the sources in turn until the tiles of one decide. */
-  constructor(keys: CheckpointKeys, store: CheckpointStore, sources: readonly FetchTile[]) {
+  readonly #mayBegin: boolean
+
+  /**
+   * Asks the sources in turn until the tiles of one decide. `mayBegin`: the log may be begun anew with another key under its name,
+   * so a kept checkpoint that none of the present keys has signed counts as none.
+   */
+  constructor(
+    keys: CheckpointKeys,
+    store: CheckpointStore,
+    sources: readonly FetchTile[],
+    { mayBegin = false } = {},
+  ) {
     this.#keys = keys
     this.#store = store
     this.#sources = sources
+    this.#mayBegin = mayBegin
   }
 
   /**
@@ -77,6 +89,11 @@ export class CheckpointPin {
    */
   async highest(): Promise<SignedCheckpoint | undefined> {
     return (await this.#read())?.highest
+  }
+
+  /** Whether a checkpoint is kept, be it one that counts as none. Throws as `highest`. */
+  async hasSeen(): Promise<boolean> {
+    return (await this.#read()) !== undefined || (await this.#kept()) !== undefined
   }
 
   /**
@@ -177,15 +194,27 @@ export class CheckpointPin {
   }
 
   async #read(): Promise<Pin | undefined> {
-    const { name } = this.#keys.verifier
-    const kept = (await this.#store.get(name)) ?? undefined
-    if (kept === undefined) return undefined
+    const kept = await this.#kept()
+    if (kept === undefined || (this.#mayBegin && this.#isOfOtherKeys(kept))) return undefined
     const { pending, openSinceMs } = kept
     return {
       highest: this.#verify(kept),
       pending: Array.isArray(pending) ? pending : [],
       openSinceMs: typeof openSinceMs === 'number' ? openSinceMs : undefined,
     }
+  }
+
+  async #kept(): Promise<KeptCheckpoint | undefined> {
+    return (await this.#store.get(this.#keys.verifier.name)) ?? undefined
+  }
+
+  /** A signature that names one of the present keys has to hold. */
+  #isOfOtherKeys({ note }: SignedCheckpoint): boolean {
+    if (typeof note !== 'string' || note === this.#verified?.note) return false
+    const { verifiers } = this.#keys
+    return !readNote(note).signatures.some(({ name, keyId }) =>
+      verifiers.some(key => key.name === name && key.keyId === keyId),
+    )
   }
 
   /** Anyone who can write to the app's storage could plant a checkpoint: only the signature counts. */

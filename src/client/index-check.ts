@@ -63,7 +63,7 @@ export class IndexCheck {
 
   constructor(sources: IndexSources) {
     this.#sources = sources
-    this.#pin = new CheckpointPin(sources.keys.index, sources.store, sources.output)
+    this.#pin = new CheckpointPin(sources.keys.index, sources.store, sources.output, { mayBegin: true })
   }
 
   /** Whether answers are asked for a proof. */
@@ -109,7 +109,7 @@ export class IndexCheck {
     shown: ShownEntry | undefined,
   ): Promise<Judged | Refusal | Unanswered> {
     const { keys, demand } = this.#sources
-    const isDemanded = demand === 'demand' || (await this.#pin.highest()) !== undefined
+    const isDemanded = demand === 'demand' || (await this.#pin.hasSeen())
     if (indexProof === undefined)
       return isDemanded ? refused('the answer has no proof from the index') : UNASKED
     const { maxAgeMs } = this.#sources
@@ -136,8 +136,12 @@ export class IndexCheck {
 
   async #tailAfter(older: SignedCheckpoint, newer: SignedCheckpoint): Promise<Tail> {
     const roots = `${older.treeSize} ${older.rootHash} ${newer.treeSize} ${newer.rootHash}`
-    if (this.#tail?.roots !== roots)
-      this.#tail = { roots, read: readTail(this.#sources.log, treeHeadOf(older), treeHeadOf(newer)) }
+    if (this.#tail?.roots !== roots) {
+      // One after the other: a server may prove each result of an answer by another leaf, and a tail has some megabytes.
+      const before = this.#tail?.read ?? Promise.resolve()
+      const read = before.then(() => readTail(this.#sources.log, treeHeadOf(older), treeHeadOf(newer)))
+      this.#tail = { roots, read }
+    }
     const { read } = this.#tail
     const tail = await read
     if (tail.kind === 'lost' && this.#tail?.read === read) this.#tail = undefined

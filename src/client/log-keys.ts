@@ -85,12 +85,10 @@ function indexKeys(
   policy?: Pick<Policy, 'quorum' | 'rebuilders'>,
 ): IndexKeys {
   const [verifier] = verifiers as [VerifierKey]
-  const { name } = verifier
-  if (name !== indexOriginOf(log.name))
-    throw new SignalError(
-      'KEY_INVALID',
-      `the key of the index is of ${name}, not of ${indexOriginOf(log.name)}`,
-    )
+  const expected = indexOriginOf(log.name)
+  const other = verifiers.find(({ name }) => name !== expected)
+  if (other !== undefined)
+    throw new SignalError('KEY_INVALID', `the key of the index is of ${other.name}, not of ${expected}`)
   return {
     verifier,
     verifiers,

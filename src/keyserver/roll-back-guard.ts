@@ -30,7 +30,7 @@ export interface RollBackGuardOptions {
   readonly recordedHead?: string | undefined
   /** Whether nothing will be signed: then a restored copy may be shown unasked, and is asked about at a later start. */
   readonly isFrozen: boolean
-  /** Whether an earlier log had another key: no client has a checkpoint of this one, and its head file is written over. */
+  /** Whether there was a log with another key in its place: a head file of another key counts as none, and is written over. */
   readonly takesOver?: boolean
 }
 
@@ -57,8 +57,8 @@ export class RollBackGuard {
     this.#marker = readRestoreMarker(options.dataFolder, this.#of)
     const witnesses = this.#readWitnesses()
     if (!hasStore(options.dataFolder)) this.#assertMayBegin(witnesses)
-    if (this.#marker !== undefined && !options.isFrozen && !options.takesOver)
-      this.#assertAnswered(this.#marker, witnesses)
+    // Also where an earlier log had another key: the copy may be from before the key changed.
+    if (this.#marker !== undefined && !options.isFrozen) this.#assertAnswered(this.#marker, witnesses)
   }
 
   /** Whether this is the first start after a restore: the store may be older than what clients have seen. */
@@ -125,11 +125,11 @@ export class RollBackGuard {
   #assertAnswered({ restoredAt, backup }: RestoreMarker, witnesses: readonly Witness[]): void {
     if (witnesses.length > 0) return
     const { dataFolder } = this.#options
-    const { what, knownFlag, orElse } = this.#of
+    const { what, knownFlag, keySetting } = this.#of
     const ofWhat = this.#of === KEY_LOG ? '' : ` of the ${what}`
     const never =
       this.#of === INDEX_LOG
-        ? `${orElse}; if there was no index, remove ${markerPath(dataFolder, this.#of)}`
+        ? `; if ${keySetting} is a new key, which has signed none, remove ${markerPath(dataFolder, this.#of)}`
         : ''
     throw new SignalError(
       'CHECKPOINT_INVALID',

@@ -55,10 +55,11 @@ export class ShownHeads {
 
   /**
    * Resolves when this head, or a later one, is on disk. One that is smaller than the newest changes nothing: a copy that
-   * catches up meets it again. Rejects as `HeadFile.record` does.
+   * catches up meets it again; nor does one of another key, which an index had before it was begun anew. Rejects as
+   * `HeadFile.record` does.
    */
   async record(head: LogHead): Promise<void> {
-    if (head.treeSize < this.#newestSize) return
+    if (head.treeSize < this.#newestSize || !this.#isOwn(head)) return
     await Promise.all(this.#files.map(file => file.record(head)))
     if (head.treeSize >= this.#newestSize) this.#newest = head
   }
@@ -87,6 +88,17 @@ export class ShownHeads {
     if (treeSize < shown.treeSize) throw this.#shorter(treeSize, shown)
     if (treeSize === shown.treeSize && !equalHashes(rootHash, shown.rootHash))
       throw this.#refusal(`it has other ${this.#of.units} than the ${treeSize} that this node has shown`)
+  }
+
+  #isOwn({ checkpoint }: LogHead): boolean {
+    if (this.#of === KEY_LOG) return true
+    try {
+      openCheckpoint(checkpoint, this.#verifier)
+      return true
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+      return false
+    }
   }
 
   get #newestSize(): number {

@@ -8,7 +8,7 @@ import {
   type SignedCheckpoint,
   verifyCheckpoint,
 } from '../../src/client/client.ts'
-import { signNote } from '../../src/log/note.ts'
+import { signerKeyFromSeed, signNote } from '../../src/log/note.ts'
 import type { Tile } from '../../src/log/tile.ts'
 import { LyingLog } from '../support/lying-log.ts'
 
@@ -151,6 +151,26 @@ t.test('a store may answer null, and what it made up is not taken for a checkpoi
   ]
   for (const kept of [...bad, { ...good, origin: 'other.example' }]) {
     await t.rejects(answering(kept), { code: 'MALFORMED' }, JSON.stringify(kept).slice(-60))
+  }
+})
+
+t.test('of a log that may begin anew, a kept checkpoint of another key alone counts as none', async t => {
+  const text = checkpoint(500).note.split('\n\n')[0]!
+  const other = signerKeyFromSeed(origin, Buffer.alloc(32, 77))
+  const store = new MemoryStore()
+  store.put({ ...checkpoint(500), note: signNote(`${text}\n`, [other]), pending: ['a note'], openSinceMs: 1 })
+  await t.rejects(new CheckpointPin(keys, store, [fetchTile]).highest(), { code: 'MALFORMED' })
+  const pin = new CheckpointPin(keys, store, [fetchTile], { mayBegin: true })
+  t.equal(await pin.highest(), undefined)
+  t.ok(await pin.hasSeen())
+  t.same(await pin.accept(checkpoint(3), NOW, 500), { kind: 'accepted' })
+  t.same(store.get(origin), checkpoint(3))
+  // A signature that names a present key has to hold.
+  for (const note of [checkpoint(3).note.replace('\n3\n', '\n4\n'), 'no note', undefined]) {
+    const planted = new MemoryStore()
+    planted.put({ ...checkpoint(3), note: note as string })
+    const reading = new CheckpointPin(keys, planted, [fetchTile], { mayBegin: true })
+    await t.rejects(reading.highest(), { code: 'MALFORMED' })
   }
 })
 

@@ -1,8 +1,11 @@
 /** The entries since the newest leaf of an index: how many are read, from where, and which of them are believed. */
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { type CompletenessDemand, type Fetch, LogClient, MemoryStore } from '../../src/client/client.ts'
 import type { IndexProof } from '../../src/client/index-proof.ts'
 import { readTail } from '../../src/client/index-tail.ts'
+import { signCheckpoint } from '../../src/log/checkpoint.ts'
+import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import type { Tile } from '../../src/log/tile.ts'
 import { type LyingFetch, LyingLog } from '../support/lying-log.ts'
 
@@ -60,6 +63,27 @@ t.test('lookups of one answer read the tail once, and an answer from another tre
   t.same(bundles(), ['tile/entries/000.p/40', 'tile/entries/000.p/41'])
 })
 
+t.test('the tails of one answer are read one after the other, whatever leaves it rests on', async t => {
+  const many = log.fork(600)
+  const proofs = [20, 300, 500].map(treeSize => many.index.append(many, { treeSize }).proof(vrfHash))
+  const results = proofs.map(indexProof => ({ ...many.result(3), indexProof }))
+  const lying = many.fetch(path => (path === 'api/get-public-keys' ? { results } : undefined))
+  let [open, most] = [0, 0]
+  const fetch: Fetch = async (url, init) => {
+    const isEntries = url.includes('tile/entries')
+    if (isEntries) most = Math.max(most, ++open)
+    // Longer than all else takes.
+    for (let turns = isEntries ? 200 : 1; turns > 0; turns--) await setImmediate()
+    if (isEntries) open--
+    return lying(url, init as never) as never
+  }
+  const keys = { ...many.published, indexVkey: many.index.vkey }
+  const client = new LogClient({ ...keys, url: 'https://log.example', store: new MemoryStore(), fetch })
+  const outcomes = await client.lookUpAll([1, 2, 3].map(() => ({ userId: '1', deviceId: '1', vrfHash })))
+  for (const outcome of outcomes) t.match(outcome, { kind: 'verified', complete: true })
+  t.equal(most, 3, 'the bundles of the longest')
+})
+
 t.test('a log that has dropped its partial bundles serves the full ones', async t => {
   const grown = log.fork(300)
   const shown = (path: string, asked: { readonly index?: boolean }) => {
@@ -106,6 +130,10 @@ t.test('a client whose keys cannot prove completeness refuses to demand it', asy
   t.throws(start({ indexVkey: index.vkey, maxIndexAgeMs: 1 }), { code: 'KEY_INVALID' })
   t.throws(start({ indexVkey: published.vkey }), { code: 'KEY_INVALID' })
   t.doesNotThrow(start({ indexVkey: index.vkey, completeness: 'demand' }))
+  // A third name is no key of the index.
+  const further = formatVerifierKey(signerKeyFromSeed(`${index.signer.name}/index`, Buffer.alloc(32, 9)))
+  const lines = [published.vkey, index.vkey, further].map(vkey => `log ${vkey}\n`).join('')
+  t.throws(start({ policy: `${lines}quorum none\n` }), { code: 'KEY_INVALID' })
 })
 
 t.test('a refusal says that it is about the index, whose checks are those of the log', async t => {
@@ -122,6 +150,35 @@ t.test('a refusal says that it is about the index, whose checks are those of the
   const detail = /^the index: inclusion proof of leaf \d+ is malformed/
   t.match(await lookUp(log, lying), { kind: 'refused', check: 'completeness', detail })
 })
+
+t.test(
+  'an index begun anew under another key is a new one, and is demanded from the first answer on',
+  async t => {
+    const store = new MemoryStore()
+    const earlier = signerKeyFromSeed(`${log.signer.name}/index`, Buffer.alloc(32, 77))
+    const tree = { treeSize: 900, rootHash: log.root(900) }
+    const origin = earlier.name
+    const note = signCheckpoint(tree, earlier)
+    store.put({ origin, treeSize: 900, rootHash: Buffer.from(tree.rootHash).toString('base64'), note })
+    const small = log.fork(40)
+    const answers = { isBare: true }
+    const fetch = small.fetch(path =>
+      path === 'api/get-public-keys' && answers.isBare ? { results: [small.result(3)] } : undefined,
+    )
+    const client = new LogClient({
+      ...small.published,
+      indexVkey: small.index.vkey,
+      url: 'https://log.example',
+      store,
+      fetch: fetch as Fetch,
+    })
+    const alice = { userId: '1', deviceId: '1', vrfHash }
+    t.match(await client.lookUp(alice), { kind: 'refused', check: 'completeness' })
+    answers.isBare = false
+    t.match(await client.lookUp(alice), { kind: 'verified', complete: true })
+    t.equal(store.get(origin)?.treeSize, 1)
+  },
+)
 
 /** Another beginning. */
 function stranger(): LyingLog {

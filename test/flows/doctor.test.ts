@@ -512,9 +512,12 @@ t.test('the index line shows progress, a held index and the key', async t => {
   t.match(await indexLine({ CALLSIGN_LOG_FROZEN: '1' }), { ok: true })
   rmSync(markerPath(environment.CALLSIGN_DATA_DIR!, INDEX_LOG))
 
-  const state = { vkey, entries: 1, leaves: 1, isHeld: false }
+  const signers = [vkey.split('+', 2).join('+')]
+  const state = { vkey, entries: 1, leaves: 1, isHeld: false, signers, earlierSigners: [] as string[] }
   const withState = (more: Partial<typeof state>) =>
     change(store => store.change(each => setState(each, { ...state, ...more })))
+  await withState({ earlierSigners: signers })
+  t.match(await indexLine(), { ok: false, detail: /^will be held: .*has signed an earlier index/ })
   await withState({ isHeld: true })
   t.match(await indexLine(), { ok: false, detail: /^is held, .*index-held/ })
   const foreign = signCheckpoint(
@@ -535,7 +538,14 @@ t.test('the index line shows progress, a held index and the key', async t => {
 t.test('an index far behind its log fails', async t => {
   const key = parseSignerKey(productionEnvironment().KT_INDEX_PRIVATE_KEY!)
   const shown = signCheckpoint({ treeSize: 1, rootHash: new Uint8Array(32) }, key)
-  const state = { vkey: formatVerifierKey(key), entries: 1, leaves: 1, isHeld: false }
+  const state = {
+    vkey: formatVerifierKey(key),
+    entries: 1,
+    leaves: 1,
+    isHeld: false,
+    signers: [formatVerifierKey(key).split('+', 2).join('+')],
+    earlierSigners: [],
+  }
   const config = readConfig(productionEnvironment(), { dev: false })
   const judged = (treeSize: number) =>
     judgeIndex(config, 'kt.example.org/log', [key], {

@@ -19,7 +19,7 @@ import { LogReader } from '../../src/keyserver/log-store.ts'
 import { type LogHead, signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatIndexLeaf, indexKeyOfEntry, indexOriginOf } from '../../src/log/index-leaf.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
-import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
+import { formatVerifierKey, type SignerKey, signerKeyFromSeed, statedKeys } from '../../src/log/note.ts'
 import { growTree } from '../../src/log/patricia-rows.ts'
 import { RightEdge } from '../../src/log/tree.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
@@ -76,7 +76,15 @@ export class FilledIndex {
       for (const { index, bytes } of bundles) change.put(INDEX_BUNDLES, indexKey(index), bytes)
       change.put(INDEX_HEAD, HEAD, { treeSize, checkpoint })
       change.put(INDEX_HEAD, SHOWN, { treeSize, checkpoint: shown(checkpoint) })
-      setState(change, { vkey, entries: head.treeSize, leaves: treeSize, isHeld: false, ...state })
+      setState(change, {
+        vkey,
+        entries: head.treeSize,
+        leaves: treeSize,
+        isHeld: false,
+        signers: statedKeys(checkpoint),
+        earlierSigners: [],
+        ...state,
+      })
     })
   }
 }

@@ -19,7 +19,7 @@
 import { backOffMs } from '../../back-off.ts'
 import { assert, messageOf, SignalError } from '../../errors.ts'
 import { type LogHead, openCheckpoint, signCheckpoint } from '../../log/checkpoint.ts'
-import { equalHashes, type Hash } from '../../log/hash.ts'
+import { EMPTY_ROOT, equalHashes, type Hash } from '../../log/hash.ts'
 import { formatIndexLeaf } from '../../log/index-leaf.ts'
 import { TreeTail } from '../../log/integrate.ts'
 import { formatVerifierKey } from '../../log/note.ts'
@@ -28,14 +28,21 @@ import { rootHash } from '../../log/tree.ts'
 import { assertGrownFrom } from '../roll-back-guard.ts'
 import type { WitnessRounds } from '../witness-rounds.ts'
 import type { IndexFigures } from './index-figures.ts'
-import { claimIndex, hasMapRoot, type IndexGuard, inputOf, openOutputLog } from './index-opening.ts'
+import {
+  claimIndex,
+  hasMapRoot,
+  type IndexGuard,
+  type IndexSigners,
+  inputOf,
+  openOutputLog,
+} from './index-opening.ts'
 import { damagedIndex, type MapOfLeaf } from './index-store.ts'
 import type { IndexState } from './index-tables.ts'
 import { MapBuilder, type MapBuilding } from './map-builder.ts'
 
 export interface IndexKeeping extends MapBuilding {
-  /** Reads the records of the output log outside the store; throws as `assertExtends`. */
-  readonly openGuard: (isAnotherKey: boolean) => IndexGuard
+  /** Reads the records of the output log outside the store; throws as `assertExtends`. `takesOver`: an earlier index had another key. */
+  readonly openGuard: (takesOver: boolean) => IndexGuard
   /** `keep` makes a cosigned head the shown one. Left out: no policy asks for witnesses. */
   readonly openWitnesses?: (keep: (head: LogHead) => Promise<void>) => WitnessRounds
   readonly everySeconds: number
@@ -169,10 +176,9 @@ export class IndexKeeper {
       onQuorumLost: () => this.#onQuorumLost(),
     })
     const head = store.head()
-    if (head !== undefined) {
-      await guard.record?.(head)
-      await this.#witnesses?.begin(head)
-    }
+    if (head !== undefined) await guard.record?.(head)
+    // Asked before a first leaf is signed: a witness may have cosigned leaves of this name.
+    await this.#witnesses?.begin(head ?? emptyHead(signers))
     await guard.confirm()
     await store.hold(false)
     this.#guard = guard
@@ -320,6 +326,12 @@ export class IndexKeeper {
     this.#tail ??= new TreeTail(store.openTail(store.head()?.treeSize ?? 0))
     return this.#tail
   }
+}
+
+/** The only checkpoint without leaves, so that no other contradicts it. */
+function emptyHead({ index, secondIndex }: IndexSigners): LogHead {
+  const treeSize = 0
+  return { treeSize, checkpoint: signCheckpoint({ treeSize, rootHash: EMPTY_ROOT }, index, secondIndex) }
 }
 
 /** Codes of what no later attempt would find otherwise. */

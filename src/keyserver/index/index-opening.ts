@@ -5,9 +5,10 @@ import { type Checkpoint, type LogHead, openCheckpoint, parseCheckpoint } from '
 import { equalHashes, type Hash } from '../../log/hash.ts'
 import type { IndexLeaf } from '../../log/index-leaf.ts'
 import { type TailBytes, TreeTail } from '../../log/integrate.ts'
-import { formatVerifierKey, readNote, type SignerKey, type VerifierKey } from '../../log/note.ts'
+import { formatVerifierKey, readNote, type SignerKey, statedKeys, type VerifierKey } from '../../log/note.ts'
 import { type ReadHashes, RightEdge, rootHash } from '../../log/tree.ts'
 import { damagedIndex, type IndexStore } from './index-store.ts'
+import type { IndexState } from './index-tables.ts'
 
 /** The keys that the index signs with. */
 export interface IndexSigners {
@@ -89,38 +90,67 @@ export function hasMapRoot(store: IndexStore, root: Hash): boolean {
 
 /**
  * Begins the index, or finds that it goes on, and takes over where its key changes. Returns the key of an earlier index that
- * made way, or undefined. Throws `CHECKPOINT_INVALID` where something else is known of the output log.
+ * made way, or undefined. Throws `CHECKPOINT_INVALID` where something else is known of the output log, and where one of the keys
+ * would sign a second one.
  */
 export async function claimIndex(
   store: IndexStore,
   { index, secondIndex }: Pick<IndexSigners, 'index' | 'secondIndex'>,
-  openGuard: (isAnotherKey: boolean) => IndexGuard,
+  openGuard: (takesOver: boolean) => IndexGuard,
 ): Promise<{ readonly guard: IndexGuard; readonly begun?: { readonly earlier?: string } }> {
   const { state } = store
   const vkey = formatVerifierKey(index)
-  const isOurs =
-    state !== undefined &&
-    (state.vkey === vkey || (secondIndex !== undefined && state.vkey === formatVerifierKey(secondIndex)))
-  const guard = openGuard(state !== undefined && !isOurs)
+  const keys = [index, ...(secondIndex ? [secondIndex] : [])]
+  const signers = keys.map(keyName)
+  const known = state ?? { signers: signersOfLost(store), earlierSigners: [] }
+  const { signers: present, earlierSigners: earlier } = known
+  const prospect = prospectOf(known, keys)
+  if (prospect === 'is held') throw new SignalError('CHECKPOINT_INVALID', USED_BEFORE)
+  const isOurs = prospect === 'goes on'
+  if (isOurs && state === undefined)
+    throw damagedIndex(`it has leaves, and no state; ${NEWER_COPY}, or begin the index anew, with a new key`)
+  // An index that was begun anew has the earlier one's head file until its first leaf is recorded.
+  const guard = openGuard(earlier.length > 0 || (present.length > 0 && !isOurs))
   if (isOurs) {
     guard.assertExtends(store)
-    if (state.vkey !== vkey) await store.changeKey(vkey)
+    // Before any of them signs.
+    if (state!.vkey !== vkey || !signers.every(signer => present.includes(signer)))
+      await store.changeKey(vkey, signers)
     return { guard }
   }
-  if (state?.earlierVkeys?.includes(vkey)) {
-    throw new SignalError(
-      'CHECKPOINT_INVALID',
-      'KT_INDEX_PRIVATE_KEY is the key of an earlier index of this log, whose checkpoints people have: make a new key with keygen, so that it does not sign a second history',
-    )
-  }
   guard.assertExtends({ head: () => undefined, readHashes: store.readHashes })
-  await store.begin(vkey)
+  await store.begin(vkey, signers, [...earlier, ...present])
   return { guard, begun: state === undefined ? {} : { earlier: state.vkey } }
 }
 
 /** For an operator who has taken the key of an index away, whose apps demand it. */
 export function keyMissing(vkey: string): string {
   return `KT_INDEX_PRIVATE_KEY is not set, but this log has an index, of the key ${vkey}: put that key back, because apps that have verified the index refuse answers without it. A new key would begin another index, which they refuse, too`
+}
+
+type SignersKnown = Pick<IndexState, 'signers' | 'earlierSigners'>
+
+/** What a start with these keys does with an index, as far as its signers say: a key of an earlier one signs no second. */
+export function prospectOf(
+  { signers, earlierSigners }: SignersKnown,
+  keys: readonly VerifierKey[],
+): 'goes on' | 'begins anew' | 'is held' {
+  const names = keys.map(keyName)
+  if (names.some(name => earlierSigners.includes(name))) return 'is held'
+  return names.some(name => signers.includes(name)) ? 'goes on' : 'begins anew'
+}
+
+/** A store that never had an index has none. Throws `CHECKPOINT_INVALID` for leaves without a checkpoint. */
+function signersOfLost(store: IndexStore): readonly string[] {
+  const heads = [store.head(), store.shownHead()].filter(head => head !== undefined)
+  if (heads.length === 0 && store.hasLeaves)
+    throw damagedIndex(`it has leaves, and neither state nor checkpoint; ${NEWER_COPY}`)
+  return [...new Set(heads.flatMap(({ checkpoint }) => statedKeys(checkpoint)))]
+}
+
+/** As a signature line names it. */
+function keyName(key: VerifierKey): string {
+  return formatVerifierKey(key).split('+', 2).join('+')
 }
 
 function opened(head: LogHead, verifier: VerifierKey): Checkpoint {
@@ -133,3 +163,7 @@ function opened(head: LogHead, verifier: VerifierKey): Checkpoint {
     )
   }
 }
+
+const USED_BEFORE =
+  'KT_INDEX_PRIVATE_KEY or KT_INDEX_SECOND_PRIVATE_KEY is a key of an earlier index of this log, whose checkpoints people have: make a new key with keygen, so that it does not sign a second history'
+const NEWER_COPY = 'put a newer copy of the data directory in its place'

@@ -126,7 +126,11 @@ export class IndexProcess {
       }
       return this.#send(child, { kind: 'next' })
     }
-    this.#after(this.#times.idleMs, () => child.disconnect())
+    this.#after(this.#times.idleMs, () => {
+      // A step that comes before it has ended has another process.
+      if (this.#child === child) this.#child = undefined
+      child.disconnect()
+    })
     if (message.kind === 'end') this.#settle(step, ({ resolve }) => resolve(message.end))
     else this.#settle(step, ({ reject }) => reject(ended(message.reason)))
   }

@@ -102,11 +102,10 @@ export class IndexStore {
   }
 
   /** Begins an index of this key, without anything of an earlier one; its rows are to be emptied next. */
-  async begin(vkey: string): Promise<void> {
+  async begin(vkey: string, signers: readonly string[], earlierSigners: readonly string[]): Promise<void> {
     await this.#store.change(change => {
-      const earlier = change.get(INDEX_STATE, MAP)
-      const earlierVkeys = earlier === undefined ? [] : [...(earlier.earlierVkeys ?? []), earlier.vkey]
-      change.put(INDEX_STATE, MAP, { vkey, entries: 0, leaves: 0, isHeld: false, earlierVkeys })
+      const state = { vkey, entries: 0, leaves: 0, isHeld: false, signers, earlierSigners }
+      change.put(INDEX_STATE, MAP, state)
       change.remove(INDEX_HEAD, HEAD)
       change.remove(INDEX_HEAD, SHOWN)
     })
@@ -169,9 +168,18 @@ export class IndexStore {
     })
   }
 
-  /** From here on the index has another key, which has signed its newest checkpoint, too. */
-  async changeKey(vkey: string): Promise<void> {
-    await this.#change(state => ({ ...state, vkey }))
+  /** From here on the index is of this key, and the signers may sign it. */
+  async changeKey(vkey: string, signers: readonly string[]): Promise<void> {
+    await this.#change(state => ({
+      ...state,
+      vkey,
+      signers: [...new Set([...state.signers, ...signers])],
+    }))
+  }
+
+  /** Whether there are leaves, be it without a checkpoint. */
+  get hasLeaves(): boolean {
+    return this.#store.view(view => [...view.keys(INDEX_BUNDLES, { limit: 1 })].length > 0)
   }
 
   /** While it is held no process answers from it. */

@@ -6,16 +6,7 @@
 import type { ReadRow } from '../../log/patricia-rows.ts'
 import { KIND, NUMBER } from '../../store/engine/key-parts.ts'
 import { indexKey } from '../../store/engine/keys.ts'
-import {
-  bytes,
-  count,
-  flag,
-  listOf,
-  object,
-  optional,
-  type RowOf,
-  text,
-} from '../../store/engine/row-form.ts'
+import { bytes, count, flag, listOf, object, type RowOf, text } from '../../store/engine/row-form.ts'
 import type { View } from '../../store/engine/store.ts'
 import { bytesTable, textKeyTable } from '../../store/engine/table.ts'
 
@@ -58,8 +49,10 @@ const INDEX_STATE_FORM = object({
   leaves: count,
   /** Whether something is wrong with it: nothing is appended, and no process answers from it. */
   isHeld: flag,
-  /** Keys of earlier indexes: with one of them an output log would begin a second time. */
-  earlierVkeys: optional(listOf(text)),
+  /** Each key that may have signed a checkpoint of this output log, as a signature line names it. */
+  signers: listOf(text),
+  /** Those of earlier indexes: with one of them an output log would begin a second time. */
+  earlierSigners: listOf(text),
 })
 export const INDEX_STATE = textKeyTable(INDEX_TABLES.state, '`map`', INDEX_STATE_FORM, {
   holds: 'which key the index is of, and how far its map goes',

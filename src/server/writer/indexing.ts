@@ -63,7 +63,7 @@ export function startIndexing(
       ...(secondSigner && { secondLog: secondSigner }),
     },
     grow: indexer.grow,
-    openGuard: isAnotherKey => openGuard(context, indexSigner, known, isAnotherKey),
+    openGuard: takesOver => openGuard(context, indexSigner, known, takesOver),
     ...(policy && {
       openWitnesses: keep =>
         openRounds(context, policy, {
@@ -91,7 +91,7 @@ function openGuard(
   { config: { dataFolder, log } }: WritingProcess,
   verifier: VerifierKey,
   { shownHeads, knownCheckpoint }: KnownIndex,
-  isAnotherKey: boolean,
+  takesOver: boolean,
 ): IndexGuard {
   const guard = new RollBackGuard({
     of: INDEX_LOG,
@@ -100,7 +100,7 @@ function openGuard(
     headFile: shownHeads === undefined ? log.headFile : undefined,
     knownCheckpoint,
     isFrozen: log.isFrozen,
-    takesOver: isAnotherKey,
+    takesOver,
   })
   return {
     assertExtends(store) {

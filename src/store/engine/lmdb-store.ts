@@ -434,7 +434,7 @@ export class LmdbStore implements SharedStore {
 
 const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'
 /** Room for tables to come. */
-export const TABLES_MAX = 96
+export const TABLES_MAX = 128
 
 function rethrow(error: unknown): never {
   throw error

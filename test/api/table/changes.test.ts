@@ -816,18 +816,18 @@ t.test('the index of the log', async () => {
     return { leaf, integration: tail.integrate([Buffer.from(`leaf ${leaf}`)]), checkpoint: `${leaf + 1}` }
   }
   for (const act of [
-    () => index.begin('first key'),
+    () => index.begin('first key', ['first'], []),
     () => index.build(rows),
     () => index.build(rows, 2),
     () => index.append(nextLeaf(), { rows, entries: 2 }),
     () => index.append(nextLeaf()),
     () => index.show({ treeSize: 2, checkpoint: 'cosigned' }, { rows, entries: 3 }),
-    () => index.changeKey('second key'),
+    () => index.changeKey('second key', ['second']),
     () => index.hold(true),
     () => index.forgetMap(),
     () => index.empty(),
     () => index.built(),
-    () => index.begin('third key'),
+    () => index.begin('third key', ['third'], ['first', 'second']),
   ])
     await changesOf(act)
 })

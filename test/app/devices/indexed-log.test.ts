@@ -13,7 +13,7 @@ const DEVICE = 2n ** 32n + 1n
 const publicKey = newPublicKey('P-256 X9.63')
 
 /** Ann’s app. Her device is leaf 3 of 10, and the index covers all ten. */
-function annsApp() {
+function annsApp(request: (operation: string) => unknown = () => undefined) {
   const log = new LyingLog()
   log.grow(3)
   const { vrfHash } = log.register(ANN, DEVICE, publicKey)
@@ -21,7 +21,7 @@ function annsApp() {
   log.index.append(log)
   const events: KeyEvent[] = []
   const deps = {
-    session: { accessToken: () => Promise.reject(new Error('signed out')) },
+    session: { request, accessToken: () => Promise.reject(new Error('signed out')) },
     storage: memoryStorage(),
     device: { userId: `${ANN}`, deviceId: `${DEVICE}`, publicKeyHash: vrfHash, keys: { publicKey } },
     server: { url: 'https://log.example' },
@@ -51,6 +51,37 @@ t.test('another key in its name is an alert, as without an index', async t => {
   t.match(await keyLog.checkOwn(), { kind: 'alert', foreign: [{ index: 10 }], complete: true })
   t.match(events, [{ kind: 'own-key-alert' }])
 })
+
+t.test(
+  'a list that was logged since the answer says that there is none has the server asked again',
+  async t => {
+    const BOB = 8n
+    let asked = 0
+    let isLate = false
+    const { log, events, keyLog } = annsApp(operation => {
+      t.equal(operation, 'GET user/publicKeys')
+      asked++
+      const absent = log.absent(BOB)
+      // Bob's app makes its list while the answer is on its way.
+      if (isLate && asked === 1) log.register(BOB, 0n)
+      const { vrfHash: publicKeyHash, publicKey } = bobs
+      const device = { deviceId: `${DEVICE}`, keyAlgorithm: 'P-256 X9.63', publicKey, publicKeyHash }
+      return Promise.resolve({ users: [{ userId: `${BOB}`, devices: [device], absent }] })
+    })
+    const bobs = log.register(BOB, DEVICE, newPublicKey('P-256 X9.63'))
+    t.match(await keyLog.devicesOf([`${BOB}`]), [{ isListed: false }])
+    t.equal(asked, 1)
+    ;[asked, isLate] = [0, true]
+    // This server says so again: it is refused once, and with nothing that accuses the log.
+    await t.rejects(keyLog.devicesOf([`${BOB}`]), {
+      code: 'KEYS_REFUSED',
+      members: { check: 'completeness' },
+    })
+    t.equal(asked, 3)
+    t.match(events, [{ kind: 'refused', check: 'completeness', userId: `${BOB}` }])
+    t.same(await keyLog.evidence(), [])
+  },
+)
 
 t.test('a link that shows another index is evidence, also after the app has started again', async t => {
   const { log, events, keyLog, start } = annsApp()

@@ -5,7 +5,7 @@
  */
 
 import t from 'tap'
-import { INDEX_ROWS } from '../../../src/keyserver/index/index-tables.ts'
+import { INDEX_ROWS, INDEX_STATE, MAP } from '../../../src/keyserver/index/index-tables.ts'
 import { openCheckpoint } from '../../../src/log/checkpoint.ts'
 import { EMPTY_TREE } from '../../../src/log/patricia.ts'
 import type { Ending, Growing, StageChoices } from '../../support/index-stage.ts'
@@ -105,6 +105,26 @@ t.test('while the witness is away the index stands still, and goes on with the s
   t.match(stage.index.state, { leaves: 2, entries: 50 })
   t.match(stage.index.shownHead()?.checkpoint, /w\.example/)
   t.same(stage.faults(), [])
+})
+
+t.test('where a witness has cosigned leaves that the store lacks, no first leaf is signed', async t => {
+  const stage = IndexStage.open({ hasWitness: true })
+  stage.outside.cosigned = { size: 5, root: EMPTY_TREE }
+  stage.register(freshKeys(0, 20))
+  await stage.work()
+  t.match(stage.keeper.figures.held, /witness w: it has cosigned size 5/)
+  t.equal(stage.index.head(), undefined)
+})
+
+t.test('without its state the index is held, and its leaves stay', async t => {
+  const stage = await stageOf(20)
+  const removed = stage.database.change(change => change.remove(INDEX_STATE, MAP))
+  stage.database.settleAll()
+  await removed
+  stage.restart()
+  await stage.work()
+  t.match(stage.keeper.figures.held, /has leaves, and no state/)
+  t.equal(stage.index.head()?.treeSize, 1)
 })
 
 /** Changes one row of the map: its `at`th, where some octet in the middle is another. */

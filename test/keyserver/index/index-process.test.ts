@@ -29,7 +29,7 @@ async function stageOf(t: Test, times: Partial<IndexProcessTimes> = {}): Promise
   await createLog(log)
   await new LogWriter(log, new ExpectedLog()).append(freshKeys(0, ENTRIES))
   const index = new IndexStore(database)
-  await index.begin(INDEX_SIGNER.name)
+  await index.begin(INDEX_SIGNER.name, [], [])
   let killed = 0
   const onKilled = () => {
     killed += 1

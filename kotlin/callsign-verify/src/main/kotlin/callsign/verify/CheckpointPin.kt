@@ -61,13 +61,15 @@ internal sealed interface Acceptance {
 
 /**
  * One log's pin. Checkpoints are taken one after the other, however many arrive at once. It asks [sources] in turn until the
- * tiles of one decide.
+ * tiles of one decide. [mayBegin]: the log may be begun anew with another key under its name, so a kept checkpoint that none of
+ * the present keys has signed counts as none.
  */
 internal class CheckpointPin(
     private val keys: LogKeys,
     private val store: CheckpointStore,
     private val sources: List<FetchTile>,
     maxAgeMs: Long?,
+    private val mayBegin: Boolean = false,
 ) {
     private val turn = Mutex()
     private val openMsMax = maxAgeMs ?: OPEN_MS_MAX
@@ -84,6 +86,9 @@ internal class CheckpointPin(
      * checkpoint that the log did not sign.
      */
     suspend fun highest(): SignedCheckpoint? = read()?.checkpoint
+
+    /** Whether a checkpoint is kept, be it one that counts as none. Throws as [highest]. */
+    suspend fun hasSeen(): Boolean = read() != null || store.get(keys.origin) != null
 
     /**
      * Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger. [floorSize] is
@@ -180,8 +185,17 @@ internal class CheckpointPin(
 
     private suspend fun read(): KeptCheckpoint? {
         val kept = store.get(keys.origin) ?: return null
+        if (mayBegin && isOfOtherKeys(kept.checkpoint)) return null
         if (kept.checkpoint != verified) verified = verify(kept.checkpoint)
         return kept
+    }
+
+    /** A signature that names one of the present keys has to hold. */
+    private fun isOfOtherKeys(kept: SignedCheckpoint): Boolean {
+        if (kept.note == verified?.note) return false
+        return readNote(kept.note).signatures.none { line ->
+            keys.verifiers.any { it.name == line.name && it.keyId == line.keyId }
+        }
     }
 
     /** Anyone who can write to the app's storage could plant a checkpoint: only the signature counts. */

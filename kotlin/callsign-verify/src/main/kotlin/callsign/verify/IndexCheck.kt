@@ -100,7 +100,7 @@ internal class IndexCheck(
         newest: SignedCheckpoint?,
         shown: ShownEntry?,
     ): Fitting<Completeness> {
-        val isDemanded = demand == CompletenessDemand.DEMAND || pin.highest() != null
+        val isDemanded = demand == CompletenessDemand.DEMAND || pin.hasSeen()
         if (proof == null)
             return if (isDemanded) refused("the answer has no proof from the index") else Fitting.Held(Completeness.Unindexed)
         val found = try {

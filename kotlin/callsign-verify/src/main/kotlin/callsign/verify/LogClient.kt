@@ -8,6 +8,7 @@ import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
+import kotlinx.serialization.json.buildJsonObject
 
 /**
  * A device to look up. [vrfHash] is base64 of 64 octets; [publicKey], base64, is the key the app holds for the device, when
@@ -91,7 +92,7 @@ public class LogClient(
     private val index = keys.index?.let { index ->
         val demand = completeness ?: if (index.isDemanded) CompletenessDemand.DEMAND else CompletenessDemand.WHEN_OFFERED
         val tiles = tilesOf(prefixes.map { LogRequests("${it.trimEnd('/')}/index", transport, timeoutMs) })
-        val indexPin = CheckpointPin(index.log, store, tiles, maxAgeMs)
+        val indexPin = CheckpointPin(index.log, store, tiles, maxAgeMs, mayBegin = true)
         val tails = IndexTails(tilesOf(sources).zip(entriesOf(sources), ::TailSource))
         IndexCheck(keys, index, demand, maxIndexAgeMs ?: INDEX_AGE_MS_MAX, nowMs, pin, indexPin, tails)
     }
@@ -170,9 +171,12 @@ public class LogClient(
     private suspend fun lookUpTogether(devices: List<DeviceToLookUp>): List<LookupOutcome> {
         val floorSize = pinnedSize()
         val targets = devices.map { JsonObject(mapOf("publicKeyHash" to JsonPrimitive(it.vrfHash))) }
-        val asked = mapOf("targets" to JsonArray(targets)) + if (index?.isAsked == true) mapOf("index" to JsonPrimitive(true)) else emptyMap()
+        val asked = buildJsonObject {
+            put("targets", JsonArray(targets))
+            if (index?.isAsked == true) put("index", JsonPrimitive(true))
+        }
         val answer = try {
-            requests.post("api/get-public-keys", JsonObject(asked))
+            requests.post("api/get-public-keys", asked)
         } catch (error: NoAnswer) {
             return devices.map { error.toUnanswered() }
         }

@@ -75,10 +75,10 @@ public class LogKeys private constructor(
             vrfKey: ByteArray,
             quorum: QuorumMember?,
         ): LogKeys {
-            val name = verifiers.first().name
             val expected = indexOriginOf(log.name)
-            if (name != expected) throw keyInvalid("the key of the index is of $name, not of $expected")
-            return LogKeys(name, verifiers, vrfKey, quorum)
+            val other = verifiers.find { it.name != expected }
+            if (other != null) throw keyInvalid("the key of the index is of ${other.name}, not of $expected")
+            return LogKeys(expected, verifiers, vrfKey, quorum)
         }
     }
 }

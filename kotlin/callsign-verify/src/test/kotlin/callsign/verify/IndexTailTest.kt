@@ -170,5 +170,49 @@ class IndexKeysTest {
         val (vkey, indexVkey) = plain.text("vkey") to plain.text("indexVkey")
         assertEquals(LogErrorCode.KEY_INVALID, codeOf { LogKeys.ofVerifierKey(vkey, vrfPublicKey, vkey) })
         assertEquals(LogErrorCode.KEY_INVALID, codeOf { LogKeys.ofVerifierKey(indexVkey, vrfPublicKey, indexVkey) })
+        val further = vkeyOf("log.example/kt/index/index", ByteArray(32) { 1 })
+        val policy = "$logLine${indexLine}log $further\nquorum none\n"
+        assertEquals(LogErrorCode.KEY_INVALID, codeOf { LogKeys.ofPolicy(policy, vrfPublicKey) })
+    }
+}
+
+private fun vkeyOf(name: String, publicKey: ByteArray): String =
+    "$name+${hexId(keyIdOf(name, ED25519_TYPE, publicKey))}+${encodeBase64(byteArrayOf(ED25519_TYPE.toByte()) + publicKey)}"
+
+class BegunAnewTest {
+    private val vectors = readVectors("index-lookups")
+    private val first = vectors.list("cases")[0]
+    private val old = keysOf(vectors["keys"]["plain"])
+    private val new = keysOf(vectors["keys"]["otherKey"])
+    private val index = checkNotNull(new.index)
+    private val proof = verifyIndex(old, checkNotNull(old.index), first.text("vrfHash"), first["proof"], first.number("nowMs"), 1)
+
+    private fun kept(checkpoint: SignedCheckpoint) =
+        MemoryCheckpointStore().also { runBlocking { it.put(KeptCheckpoint(checkpoint, listOf(checkpoint.note), 1)) } }
+
+    private fun pinOf(store: CheckpointStore, keys: LogKeys = index.log, mayBegin: Boolean = true) =
+        CheckpointPin(keys, store, emptyList(), null, mayBegin)
+
+    @Test
+    fun `a kept checkpoint of another key alone counts as none, and demands all the same`() = runBlocking {
+        val store = kept(proof.output)
+        val pin = pinOf(store)
+        assertEquals(null to true, pin.highest() to pin.hasSeen())
+        val logPin = CheckpointPin(new, MemoryCheckpointStore(), emptyList(), null)
+        val check = IndexCheck(new, index, CompletenessDemand.WHEN_OFFERED, 1, { 0 }, logPin, pin, IndexTails(emptyList()))
+        assertEquals(Check.COMPLETENESS, (check.absent(1u, 0u, null) as Refusal).check)
+        val anew = proof.output.copy(treeSize = 1)
+        assertEquals(Acceptance.Accepted, pin.accept(anew, 2))
+        assertEquals(KeptCheckpoint(anew), store.get(index.log.origin))
+    }
+
+    @Test
+    fun `one that a present key is said to have signed has to hold, and the log itself begins once`() {
+        val read = { pin: CheckpointPin -> codeOf { runBlocking { pin.highest() } } }
+        assertEquals(LogErrorCode.MALFORMED, read(pinOf(kept(proof.output), mayBegin = false)))
+        val (text, line) = proof.output.note.split("\n\n")
+        val forged = proof.output.copy(note = "${text}1\n\n$line")
+        assertEquals(LogErrorCode.MALFORMED, read(pinOf(kept(forged), checkNotNull(old.index).log)))
+        assertEquals(LogErrorCode.MALFORMED, read(pinOf(kept(forged.copy(note = "no note")))))
     }
 }
