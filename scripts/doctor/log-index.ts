@@ -93,7 +93,7 @@ export function judgeIndex(
   return ok('index', `${vkey} has ${state.leaves} leaves, over ${state.entries} of ${store.treeSize} entries`)
 }
 
-/** A key that the index in the store does not have begins another one. */
+/** A key that the index in the store does not have begins a new index. */
 function judgeNewKey(vkey: string, { vkey: stored, leaves }: IndexState): Finding {
   if (leaves === 0)
     return ok('index', `${vkey}: will be begun anew, since the one in the store is of ${stored}`)

@@ -136,7 +136,7 @@ t.test('a client whose keys cannot prove completeness refuses to demand it', asy
   t.throws(start({ policy: `${lines}quorum none\n` }), { code: 'KEY_INVALID' })
 })
 
-t.test('a refusal says that it is about the index, whose checks are those of the log', async t => {
+t.test('a refusal by the index says so, though the log has the same checks', async t => {
   const honest = log.fetch()
   const lie: Fetch = async (url, init) => {
     const answer = await honest(url, init)

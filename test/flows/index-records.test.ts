@@ -106,7 +106,7 @@ t.test('an older index beside the newest log is held, and the log goes on', asyn
   t.equal(readFileSync(recorded, 'utf8'), newest, 'nothing was signed')
 })
 
-t.test('after a restore the index asks what was seen of it', async t => {
+t.test('after a restore the index asks for its newest checkpoint', async t => {
   const place = placeOf(t, { hasHeadFile: false })
   await run(place, 1)
   const backup = join(place.folder, 'backup')
@@ -156,7 +156,7 @@ t.test('without its key an index is missed aloud, and begins anew only with anot
   t.match(await run(place, 11), { isHeld: false, status: 200 }, 'nothing was lost')
 })
 
-t.test('a damaged leaf holds the index, and the reason says of which log', async t => {
+t.test('a damaged leaf holds the index, and the reason names the log', async t => {
   const place = placeOf(t)
   await run(place, 1)
   const tables = RawTables.open(place.dataFolder)

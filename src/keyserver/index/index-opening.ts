@@ -36,7 +36,7 @@ export interface IndexGuard {
   confirm(): Promise<void>
 }
 
-/** The tail of the output log. Throws `CHECKPOINT_INVALID` where its checkpoint covers another one. */
+/** The tail of the output log. Throws `CHECKPOINT_INVALID` where its checkpoint covers another tail. */
 export function openOutputLog(store: IndexStore, verifier: VerifierKey): TreeTail {
   const [head, shown] = [store.head(), store.shownHead()]
   const size = head?.treeSize ?? 0
