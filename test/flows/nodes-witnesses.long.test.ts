@@ -27,7 +27,7 @@ t.test(
   'nodes show what the quorum has cosigned, whichever of them writes',
   { skip: skipWithoutPostgres },
   async t => {
-    const log = witnessedLog(t)
+    const log = witnessedLog(t, undefined, { hasIndex: true })
     const one = await startWitnessOf(t, log, 'one.example')
     log.setPolicy(quorumOf(1, [one]))
     const cluster = await Cluster.start(t, {
