@@ -219,7 +219,7 @@ t.test('a key of an unconnected user is no fault of the log', long({ skip }), as
   await page.locator('#devices tbody tr').getByText(ann.deviceId).waitFor()
   await registerKeys(server, 1)
   t.equal((await verify(page)).at(-1), '– owner')
-  t.equal((await verify(page, { leaf: '0' })).at(-1), '✓ owner')
+  t.ok((await verify(page, { leaf: '0' })).includes('✓ owner'))
 })
 
 t.test('Verify tells of a log that is no extension of what the page remembers', long({ skip }), async t => {
