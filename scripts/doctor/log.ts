@@ -52,7 +52,7 @@ function judgeIndexIn(
   keys: Keys,
   headNote: string | undefined,
 ): Finding {
-  if (store?.kind === 'failed') return off('index', 'nobody can tell: ask again once the store can be read')
+  if (store?.kind === 'failed') return off('index', 'not known: ask again once the store can be read')
   const { index, head } = store ?? {}
   return judgeIndex(config, keys.signer.name, keys.index, { index, treeSize: head?.treeSize ?? 0, headNote })
 }

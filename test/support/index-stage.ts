@@ -5,6 +5,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises'
+import { SignalError } from '../../src/errors.ts'
 import type { IndexEvent } from '../../src/keyserver/index/index-event.ts'
 import { type Grow, growIndex } from '../../src/keyserver/index/index-growth.ts'
 import { IndexKeeper, type IndexKeeping } from '../../src/keyserver/index/index-keeper.ts'
@@ -41,6 +42,8 @@ export interface StageChoices {
 class Outside {
   readonly seen = new SeenCheckpoints(INDEX_SIGNER)
   recorded: LogHead | undefined
+  /** Another server has written the head file. */
+  isRecordForeign = false
   readonly key = witnessKeyFromSeed('w.example', new Uint8Array(32).fill(3))
   cosigned: { size: number; root: Hash } = { size: 0, root: EMPTY_ROOT }
   isAway = () => false
@@ -203,6 +206,8 @@ export class IndexStage {
         },
         ...(hasRecord && {
           async record(head: LogHead) {
+            if (outside.isRecordForeign)
+              throw new SignalError('CHECKPOINT_INVALID', 'the head file was changed by someone else')
             outside.seen.see(head.checkpoint)
             outside.recorded = head
           },

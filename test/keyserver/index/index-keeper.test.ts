@@ -116,6 +116,26 @@ t.test('where a witness has cosigned leaves that the store lacks, no first leaf 
   t.equal(stage.index.head(), undefined)
 })
 
+t.test(
+  'two servers with one key of the index: the second one to sign is held, and shows no other leaf',
+  async t => {
+    const byRecord = await stageOf(20, { hasRecord: true })
+    byRecord.outside.isRecordForeign = true
+    const byWitness = await stageOf(20, { hasWitness: true })
+    byWitness.outside.cosigned = { size: 5, root: EMPTY_TREE }
+    for (const [stage, reason] of [
+      [byRecord, /changed by someone else/],
+      [byWitness, /another output log/],
+    ] as const) {
+      stage.register(freshKeys(20, 30))
+      await stage.work()
+      t.match(stage.keeper.figures.held, reason)
+      t.equal(stage.index.shownHead()?.treeSize, 1)
+      t.ok(stage.index.state?.isHeld)
+    }
+  },
+)
+
 t.test('without its state the index is held, and its leaves stay', async t => {
   const stage = await stageOf(20)
   const removed = stage.database.change(change => change.remove(INDEX_STATE, MAP))
