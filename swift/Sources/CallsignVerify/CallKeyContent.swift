@@ -1,6 +1,6 @@
-// What is sealed of a call's key (docs/crypto.md): with it go the hash of the set of devices that it is sealed for, the time, and the
-// sender's newest checkpoint with the log's signature. A log that shows two people different trees is found out when one calls the
-// other, and nothing on the way can tell or strip it.
+// What is sealed of a call's key (docs/crypto.md): with it go the hash of the set of devices that it is sealed for, the time,
+// and the sender's newest checkpoint with the log's signature. A log that shows two people different trees is found out when
+// one calls the other, and nothing on the way can tell or strip it.
 //
 //     call key 32  set hash 32  sealed at u64, milliseconds since 1970  [ packed checkpoint 108 ]
 

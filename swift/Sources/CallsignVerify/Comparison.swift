@@ -1,5 +1,5 @@
-// How two people make sure, outside of the app, that they mean each other: a link or QR code that says whose it is, and sixty digits
-// to read out. Neither needs to trust the server.
+// How two people make sure, outside of the app, that they mean each other: a link or QR code that says whose it is, and sixty
+// digits to read out. Neither needs to trust the server.
 
 /// A person with a device list. `listHash` is SHA-256 of the newest list, base64.
 public struct ListedPerson: Sendable, Equatable {
@@ -25,15 +25,15 @@ public struct SharedPerson: Sendable, Equatable {
     }
 }
 
-/// Twelve groups of five digits, the same for both people. Another device list gives another code, so a false list shows; it changes
-/// when either of them adds or removes a device. Throws `malformed` for a hash that is not base64 of 32 octets.
+/// Twelve groups of five digits, the same for both people. Another device list gives another code, so a false list shows; it
+/// changes when either of them adds or removes a device. Throws `malformed` for a hash that is not base64 of 32 octets.
 public func comparisonCode(_ one: ListedPerson, _ other: ListedPerson) throws(LogError) -> String {
     let (first, second) = one.userId < other.userId ? (one, other) : (other, one)
     return (try groupsOf(first) + groupsOf(second)).joined(separator: " ")
 }
 
-/// The fragment for a link or QR code, with the sign `#`. Browsers do not send it to the server. The checkpoints are the highest ones
-/// of this app, of the log and of its index.
+/// The fragment for a link or QR code, with the sign `#`. Browsers do not send it to the server. The checkpoints are the
+/// highest ones of this app, of the log and of its index.
 public func shareFragment(
     _ person: ListedPerson, checkpoint: SignedCheckpoint? = nil, indexCheckpoint: SignedCheckpoint? = nil
 ) throws(LogError) -> String {
@@ -41,8 +41,8 @@ public func shareFragment(
     return "#u=\(person.userId)&l=\(toURL(person.listHash))\(notes)"
 }
 
-/// Reads a fragment, with or without its `#`; nil where it says nothing of a person. `origin` is the name of the app's log. Throws
-/// `malformed` for one that does and is broken: do not add that contact.
+/// Reads a fragment, with or without its `#`; nil where it says nothing of a person. `origin` is the name of the app's log.
+/// Throws `malformed` for one that does and is broken: do not add that contact.
 public func readShareFragment(_ fragment: String, origin: String) throws(LogError) -> SharedPerson? {
     let octets = Array(fragment.utf8)[...]
     var members: [String: String] = [:]
@@ -80,14 +80,18 @@ private func groupsOf(_ person: ListedPerson) throws(LogError) -> [String] {
 }
 
 private func toURL(_ base64: String) -> String {
-    var octets = base64.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
-    while octets.last == UInt8(ascii: "=") { octets.removeLast() }
-    return textOf(octets)
+    let text = replaced(base64, ["+": "-", "/": "_"])
+    return textOf(text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed())
 }
 
 private func fromURL(_ text: String) -> String {
-    let octets = text.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? UInt8(ascii: "/") : $0 }
-    return textOf(octets) + String(repeating: "=", count: -octets.count & 3)
+    replaced(text, ["-": "+", "_": "/"]) + String(repeating: "=", count: -text.utf8.count & 3)
+}
+
+private func replaced(_ text: String, _ others: [Unicode.Scalar: Unicode.Scalar]) -> String {
+    var replaced = String.UnicodeScalarView()
+    replaced.append(contentsOf: text.unicodeScalars.map { others[$0] ?? $0 })
+    return String(replaced)
 }
 
 private let damaged = LogError.malformed("the link is damaged")

@@ -1,8 +1,8 @@
-// Consistency proofs: an old tree is a prefix of a new one (RFC 6962, section 2.1.2; checked as in RFC 9162, section 2.1.4.2). Every
-// tree extends the empty one, and itself, with a proof of no hashes.
+// Consistency proofs: an old tree is a prefix of a new one (RFC 6962, section 2.1.2; checked as in RFC 9162, section 2.1.4.2).
+// Every tree extends the empty one, and itself, with a proof of no hashes.
 
-/// Every complete subtree of the new tree whose hash the proof needs; `proveConsistency` reads exactly these, in this order. Throws
-/// `malformed` when the old tree is the larger one.
+/// Every complete subtree of the new tree whose hash the proof needs; `proveConsistency` reads exactly these, in this order.
+/// Throws `malformed` when the old tree is the larger one.
 func consistencyNodes(_ oldSize: Int, _ newSize: Int) throws(LogError) -> [Node] {
     try consistencyPath(oldSize, newSize).nodes
 }
@@ -80,8 +80,8 @@ private func impliedRoots(_ claim: ConsistencyClaim) throws(LogError) -> (old: [
     return (fr, sr)
 }
 
-/// The proof runs up from the largest complete subtree that ends where the old tree ends. When that is the whole old tree (its size a
-/// power of two) the verifier knows its hash, otherwise it comes first.
+/// The proof runs up from the largest complete subtree that ends where the old tree ends. When that is the whole old tree (its
+/// size a power of two) the verifier knows its hash, otherwise it comes first.
 private func consistencyPath(_ oldSize: Int, _ newSize: Int) throws(LogError) -> Path {
     try assertTreeSize(oldSize)
     try assertTreeSize(newSize)

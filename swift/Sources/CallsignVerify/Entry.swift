@@ -1,5 +1,5 @@
-// The entry of this log, `<vrfHash base64>\n<publicKey base64>\n`: an identity hash bound to a device's public key. The form is fixed
-// for the life of a log.
+// The entry of this log, `<vrfHash base64>\n<publicKey base64>\n`: an identity hash bound to a device's public key. The form is
+// fixed for the life of a log.
 
 /// The hash output of c2sp.org/vrf-r255, never truncated.
 let vrfHashOctets = 64

@@ -1,7 +1,7 @@
 // Inclusion proofs: an entry is in the tree (RFC 6962, section 2.1.1; checked as in RFC 9162, section 2.1.3.2).
 
-/// The root implied by an inclusion proof. `path` runs from the leaf's sibling up to the root's child. Throws `malformed` when its
-/// length cannot belong to that leaf of a tree of `treeSize`, or a hash has not 32 octets.
+/// The root implied by an inclusion proof. `path` runs from the leaf's sibling up to the root's child. Throws `malformed` when
+/// its length cannot belong to that leaf of a tree of `treeSize`, or a hash has not 32 octets.
 func rootFromPath(leaf: [UInt8], index: Int, treeSize: Int, path: [[UInt8]]) throws(LogError) -> [UInt8] {
     try assertTreeSize(treeSize)
     guard index >= 0, index < treeSize else { throw .malformed("index \(index) is not in a tree of size \(treeSize)") }

@@ -1,9 +1,9 @@
-// One lookup in the log's index, which says at which leaves of the log a hash has entries: all of them up to the tree of the index's
-// newest leaf, or none. Checked without a network; what the log holds beyond that tree is for `IndexCheck` to read.
+// One lookup in the log's index, which says at which leaves of the log a hash has entries: all of them up to the tree of the
+// index's newest leaf, or none. Checked without a network; what the log holds beyond that tree is for `IndexCheck` to read.
 
-/// An index's claim about a hash: it has entries at `indexes`, ascending, and at no other leaf of the tree of `input`, a checkpoint of
-/// the log. `output` is a checkpoint of the index's own log. `ageMs` is how long ago the index's quorum had last seen it; nil where
-/// none is asked for.
+/// An index's claim about a hash: it has entries at `indexes`, ascending, and at no other leaf of the tree of `input`, a
+/// checkpoint of the log. `output` is a checkpoint of the index's own log. `ageMs` is how long ago the index's quorum had last
+/// seen it; nil where none is asked for.
 struct VerifiedIndex: Sendable {
     let indexes: [Int]
     let input: SignedCheckpoint
@@ -11,9 +11,9 @@ struct VerifiedIndex: Sendable {
     let ageMs: Int?
 }
 
-/// Holds an `indexProof` of a stranger's JSON against the keys of log and index. `vrfHash` is base64, and was proven. `nowMs` is POSIX
-/// time, and `maxAgeMs` says how old `VerifiedIndex.ageMs` may be, both in milliseconds. Throws at `completeness`, at `witnesses` or
-/// `stale`, and where a checkpoint does not hold.
+/// Holds an `indexProof` of a stranger's JSON against the keys of log and index. `vrfHash` is base64, and was proven. `nowMs`
+/// is POSIX time, and `maxAgeMs` says how old `VerifiedIndex.ageMs` may be, both in milliseconds. Throws at `completeness`, at
+/// `witnesses` or `stale`, and where a checkpoint does not hold.
 func verifyIndex(
     _ keys: LogKeys, _ index: IndexKeys, vrfHash: String, proof: JSONValue?, nowMs: Int, maxAgeMs: Int
 ) throws(CheckFailed) -> VerifiedIndex {
@@ -126,9 +126,9 @@ public enum Completeness: Sendable, Equatable {
         public static func < (one: Kind, other: Kind) -> Bool { one.rank < other.rank }
     }
 
-    /// The entries at `indexes`, ascending, are all under its hash up to its checkpoint. `indexAgeMs` is how many milliseconds ago the
-    /// quorum had seen the index's newest leaf; nil without a quorum. `isProved`: cosigners that rebuild the index vouch for that;
-    /// else auditors find out an index that lies.
+    /// The entries at `indexes`, ascending, are all under its hash up to its checkpoint. `indexAgeMs` is how many milliseconds
+    /// ago the quorum had seen the index's newest leaf; nil without a quorum. `isProved`: cosigners that rebuild the index
+    /// vouch for that; else auditors find out an index that lies.
     case complete(indexes: [Int], indexAgeMs: Int?, isProved: Bool)
 
     /// The log has grown too far since the index's newest leaf.
@@ -151,8 +151,8 @@ public enum Completeness: Sendable, Equatable {
     }
 }
 
-/// The least of what several answers prove; of no answers, that they are complete.
-func leastOf(_ proved: [Completeness]) -> Completeness.Kind { proved.map(\.kind).max() ?? .complete }
+/// The least of what several answers prove; nothing where there is none.
+func leastOf(_ proved: [Completeness]) -> Completeness.Kind { proved.map(\.kind).max() ?? .unindexed }
 
 /// Whether cosigners that rebuild the index vouch for all of several answers.
 func areProved(_ proved: [Completeness]) -> Bool { proved.allSatisfy(\.isProved) }
@@ -163,9 +163,9 @@ struct ShownEntry: Sendable {
     let treeSize: Int
 }
 
-/// Compares the shown entry with index and tail. `shown` is nil where the hash is said to have no entry. `tail` has the entries under
-/// the hash from the input checkpoint to the answer's; nil: unread. An answer from before the index's newest leaf, which has a newer
-/// entry, is unanswered at `stale`.
+/// Compares the shown entry with index and tail. `shown` is nil where the hash is said to have no entry. `tail` has the entries
+/// under the hash from the input checkpoint to the answer's; nil: unread. An answer from before the index's newest leaf, which
+/// has a newer entry, is unanswered at `stale`.
 func judgeCompleteness(
     _ index: VerifiedIndex, isProved: Bool, tail: [Int]?, shown: ShownEntry?
 ) -> Outcome<Completeness> {

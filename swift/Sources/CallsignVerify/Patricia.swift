@@ -1,12 +1,12 @@
-// Proofs in the Merkle Patricia tree of `filippo.io/torchwood/mpt` v0.10; its head comment is the specification. The tree is a map,
-// and its hash proves a key's value, or the key's absence.
+// Proofs in the Merkle Patricia tree of `filippo.io/torchwood/mpt` v0.10; its head comment is the specification. The tree is a
+// map, and its hash proves a key's value, or the key's absence.
 //
 // - a leaf: SHA-256(0 || len(key) || key || len(value) || value), lengths as varints
 // - an inner node, where keys differ at bit B: SHA-256(1 || B || left || right), B as a varint; no node has one child
 // - the empty tree: SHA-256 of nothing
 //
-// A proof is the steps from the leaf to the root, each B and the sibling's hash. An absence proof begins with the key and value, each
-// with its length, of the leaf where the search for the absent key ends.
+// A proof is the steps from the leaf to the root, each B and the sibling's hash. An absence proof begins with the key and
+// value, each with its length, of the leaf where the search for the absent key ends.
 
 /// A lookup's claim about a tree. `value` is nil where the key is said to be absent.
 struct PatriciaClaim {

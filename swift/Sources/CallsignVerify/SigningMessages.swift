@@ -1,5 +1,5 @@
-// What a device signs with its signing key besides device lists. Each message begins with a line of its own, and so does a list, so
-// that no signature can be taken for another.
+// What a device signs with its signing key besides device lists. Each message begins with a line of its own, and so does a
+// list, so that no signature can be taken for another.
 
 /// For `register_device`: the device has the signing key. `challenge` has 32 octets, from sign-in. Throws `malformed` for another
 /// length.
@@ -20,8 +20,8 @@ public func signInAnswerMessage(userId: UInt64, id: [UInt8], isApproved: Bool) t
     return line + bigEndianOctets(userId, count: 8) + (try ofLength(id, signInIdOctets)) + [isApproved ? 1 : 0]
 }
 
-/// Beside a fresh proof of who the user is: the device that asks is a listed one. `proof` has 32 octets: SHA-256 of a text, such as a
-/// code's challengeId. Throws `malformed` for another length.
+/// Beside a fresh proof of who the user is: the device that asks is a listed one. `proof` has 32 octets: SHA-256 of a text,
+/// such as a code's challengeId. Throws `malformed` for another length.
 public func stepUpMessage(userId: UInt64, proof: [UInt8]) throws(LogError) -> [UInt8] {
     Array("callsign step-up v1\n".utf8) + bigEndianOctets(userId, count: 8) + (try ofLength(proof, 32))
 }

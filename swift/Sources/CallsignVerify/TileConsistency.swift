@@ -1,5 +1,5 @@
-// Whether an old tree is the beginning of a new one, found out from the log's hash tiles (c2sp.org/tlog-tiles) and from nothing else.
-// What tiles say counts only once it leads to the signed root of the new tree.
+// Whether an old tree is the beginning of a new one, found out from the log's hash tiles (c2sp.org/tlog-tiles) and from nothing
+// else. What tiles say counts only once it leads to the signed root of the new tree.
 
 /// Gives the octets of a tile of the new tree, in the width asked for. Throws as it likes when it cannot.
 public typealias FetchTile = @Sendable (Tile) async throws -> [UInt8]

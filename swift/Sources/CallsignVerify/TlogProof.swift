@@ -1,8 +1,8 @@
-// The text of an inclusion proof (c2sp.org/tlog-proof, version 1): index, path and the whole checkpoint it leads to. Go's reader takes
-// more (carriage returns, leading zeros, an empty `extra`).
+// The text of an inclusion proof (c2sp.org/tlog-proof, version 1): index, path and the whole checkpoint it leads to. Go's
+// reader takes more (carriage returns, leading zeros, an empty `extra`).
 
-/// `extra` is application data that nothing authenticates: here the 80 octets of the VRF proof, to be verified by itself. `path` runs
-/// from the leaf's sibling up. `checkpoint` is a signed note, kept as it was.
+/// `extra` is application data that nothing authenticates: here the 80 octets of the VRF proof, to be verified by itself.
+/// `path` runs from the leaf's sibling up. `checkpoint` is a signed note, kept as it was.
 struct TlogProof: Sendable {
     let extra: [UInt8]?
     let index: Int
@@ -10,8 +10,8 @@ struct TlogProof: Sendable {
     let checkpoint: String
 }
 
-/// Reads the text of a proof. Nothing is verified, and the checkpoint is not looked into. Throws `malformed` for any deviation from
-/// the specification, an index from 2^53 on, above 63 hashes, or 48 KiB of extra data.
+/// Reads the text of a proof. Nothing is verified, and the checkpoint is not looked into. Throws `malformed` for any deviation
+/// from the specification, an index from 2^53 on, above 63 hashes, or 48 KiB of extra data.
 func parseProof(_ text: String) throws(LogError) -> TlogProof {
     let octets = Array(text.utf8)
     // The checkpoint has a blank line of its own, so the first one ends the proof.
