@@ -40,8 +40,8 @@ extension Turn {
         settleAll(commandsOf(call), error: hasEndedHere())
     }
 
-    /// The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection that
-    /// comes back meanwhile has as long.
+    /// The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection
+    /// that comes back meanwhile has as long.
     func closeSoon(_ callId: String) {
         change(callId) { $0.end = .reason(atMs: nowMs + reasonWaitMs, connection: device.connection) }
     }

@@ -1,8 +1,9 @@
 // The keys of a call by epoch: which one frames are sealed with, and how long older ones open frames.
 
 extension Turn {
-    /// Keeps a key. A device that has just come back, or had none, sends with it at once, as all in the call do; so does every device
-    /// after a person has left. Another key of an epoch that is held is taken from the host alone, in place of a provisional one.
+    /// Keeps a key. A device that has just come back, or had none, sends with it at once, as all in the call do; so does every
+    /// device after a person has left. Another key of an epoch that is held is taken from the host alone, in place of a
+    /// provisional one.
     func hold(_ callId: String, _ key: HeldKey, wasAway: Bool = false, reason: KeysReason? = nil) {
         guard let call = call(callId) else { return }
         // Also one of this device's own, which was on its way when they were removed.
@@ -40,7 +41,8 @@ extension Turn {
         }
     }
 
-    /// All have it by now. Frames of the ones before may still be on their way: after a rotation by time they are opened for longer.
+    /// All have it by now. Frames of the ones before may still be on their way: after a rotation by time they are opened for
+    /// longer.
     func use(_ callId: String, _ epoch: Int, _ reason: KeysReason? = nil) {
         guard let call = call(callId), let held = call.key.held.first(where: { $0.epoch == epoch }) else { return }
         let sending = call.sending

@@ -35,7 +35,8 @@ func changeIn(_ event: [String: JSONValue]) throws -> SetChange? {
 }
 
 extension Turn {
-    /// Why a key is not taken for the devices that it is sealed for. Without a record it is not known who has a part in the call.
+    /// Why a key is not taken for the devices that it is sealed for. Without a record it is not known who has a part in the
+    /// call.
     func refusalOfSet(_ callId: String, _ key: HeldKey, _ record: CallRecord?) -> CallsignError? {
         if let name = key.unlisted.first(where: { !device.kept.accepted.contains($0) }) { return ownDeviceInSet(name) }
         let removed = call(callId)?.removed ?? []
@@ -99,8 +100,8 @@ extension Turn {
         keep(kept, always: true)
     }
 
-    /// Whether this device may make the next epoch. The host's may; if the host's device does not have the present key, the member
-    /// with the lowest id may instead.
+    /// Whether this device may make the next epoch. The host's may; if the host's device does not have the present key, the
+    /// member with the lowest id may instead.
     func mayRenew(_ callId: String, _ record: CallRecord) -> Bool {
         let userId = device.userId
         if record.hostUserId == userId { return true }

@@ -3,8 +3,8 @@
 /// Hears of a user, and of the device of theirs that no key can be sealed for.
 typealias OnLeftOut = @CallsignActor (_ userId: UInt64, _ deviceId: UInt64) -> Void
 
-/// Asks for all of these people, and each time one is refused by `KEY_UNSUPPORTED` again without that person. Throws where no person
-/// is left.
+/// Asks for all of these people, and each time one is refused by `KEY_UNSUPPORTED` again without that person. Throws where no
+/// person is left.
 @CallsignActor func leavingOut<Value>(
     _ people: [UInt64],
     _ onLeftOut: OnLeftOut,

@@ -1,5 +1,5 @@
-// A call whose key is gone, with a restart or a long loss of the network: this device asks those in the call, comes back with the
-// first key that opens, and as the host makes another one when no device has it. It also answers such asks.
+// A call whose key is gone, with a restart or a long loss of the network: this device asks those in the call, comes back with
+// the first key that opens, and as the host makes another one when no device has it. It also answers such asks.
 
 import CallsignVerify
 
@@ -49,8 +49,8 @@ extension Turn {
         if call(callId)?.phase.isKeyless == true { onNobodyGrants(callId) }
     }
 
-    /// A device of a participant has no key: it gets the key once it verifies. One that is not the device which they had joined with
-    /// waits until the person here says so: a server could have made it up.
+    /// A device of a participant has no key: it gets the key once it verifies. One that is not the device which they had joined
+    /// with waits until the person here says so: a server could have made it up.
     func onAsked(_ callId: String, _ event: [String: JSONValue], _ command: Int) throws {
         guard let call = call(callId), call.isPresent else { return settle(command) }
         let userId = try event.needId("userId")
@@ -72,7 +72,8 @@ extension Turn {
     func onAskerRead(_ record: CallRecord, _ ask: KeyAsk, _ command: Int) {
         let callId = record.callId
         let call = call(callId)
-        // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest epoch.
+        // The newest key is on its way here, or was this host's. The server would pass on the one before under the newest
+        // epoch.
         let epoch = call?.newestKey?.epoch ?? 0
         if let call, epoch < record.keyEpoch || isOutdated(call, epoch) {
             if call.record?.hostUserId == device.userId && !call.isAsking { renew(callId) }
@@ -116,8 +117,8 @@ extension Turn {
         request("POST", "call/\(callId)/accept-rejoin", purpose, body: body)
     }
 
-    /// Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and key,
-    /// which may not be what is wrong. The host's key is the right one.
+    /// Asks while the call goes on: the key that this device has does not open what a member sends. Once for each member and
+    /// key, which may not be what is wrong. The host's key is the right one.
     func askBeside(_ callId: String, _ command: Int?, _ userId: UInt64?) {
         guard let call = call(callId), call.phase == .active, call.record?.hostUserId != device.userId else {
             return settle(command)

@@ -62,7 +62,8 @@ extension Turn {
         request("POST", "call/\(callId)/decline", .command(callId: callId, command: command), body: body)
     }
 
-    /// Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is here.
+    /// Another device of the user has answered, or none has. Where this one asks to join, the answer says whether the call is
+    /// here.
     func onRungOut(_ callId: String, _ reason: CallEnding) {
         guard let call = call(callId) else { return }
         switch call.phase {

@@ -14,7 +14,7 @@ extension Turn {
         guard let call = call(callId) else { return }
         let commands = [command].compactMap { $0 }
         guard var renewing = call.rotation.renewing else {
-            return startRenewing(callId, Rotation.Renewing(reason: .rotation, afterMs: nil, commands: commands, returning: returning))
+            return startRenewing(callId, .init(reason: .rotation, afterMs: nil, commands: commands, returning: returning))
         }
         renewing.commands += commands
         if let returning { renewing.returning = returning }
@@ -28,11 +28,11 @@ extension Turn {
     func renewWithout(_ callId: String) {
         guard let call = call(callId), call.phase == .active, hasOthers(call) else { return }
         if call.rotation.renewing != nil { return planAfter(callId, 0, .leave) }
-        startRenewing(callId, Rotation.Renewing(reason: .leave, afterMs: 0, commands: []))
+        startRenewing(callId, .init(reason: .leave, afterMs: 0, commands: []))
     }
 
-    /// Once no invitation rings, the key is for those in the call alone, and for all of them. The host checks that after each change
-    /// of people.
+    /// Once no invitation rings, the key is for those in the call alone, and for all of them. The host checks that after each
+    /// change of people.
     func fit(_ callId: String) {
         guard let call = call(callId), let record = call.record, let held = call.newestKey else { return }
         guard call.phase == .active, record.hostUserId == device.userId else { return }
@@ -52,7 +52,7 @@ extension Turn {
     func onRotationDue(_ callId: String) {
         guard let call = call(callId), let planned = call.rotation.planned else { return }
         if call.record?.hostUserId == device.userId && call.phase == .active && hasOthers(call) {
-            startRenewing(callId, Rotation.Renewing(reason: planned.reason, afterMs: planned.afterMs, commands: []))
+            startRenewing(callId, .init(reason: planned.reason, afterMs: planned.afterMs, commands: []))
         } else {
             planAfter(callId, later(planned.afterMs), planned.reason)
         }

@@ -11,7 +11,8 @@ extension Turn {
     }
 
     func onRefreshed(_ callId: String, _ record: CallRecord, _ again: Int) {
-        // Events of the topic that came after it may stand on one that the topic had not told. A server may lag behind it for long.
+        // Events of the topic that came after it may stand on one that the topic had not told. A server may lag behind it for
+        // long.
         if !showIfNewer(callId, record) && again < againMax { refresh(callId, again: again + 1) }
         onBehind(callId)
     }
