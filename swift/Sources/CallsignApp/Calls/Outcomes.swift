@@ -42,8 +42,8 @@ extension Turn {
         case .askedRead(_, let command, let ask): onAskerRead(try record(), ask, command)
         case .grantSeal(let sealed): onGrantSealed(sealed, done.text)
         case .keysRead(let sending): onKeysRead(sending, try record())
-        case .keysSeal(let sending): try onKeysSealed(sending, done.texts, sending.set ?? done.set, done.without)
-        case .keys(let sending): if let record = try onKeysSent(sending) { begin(record, .active) }
+        case .keysSeal(let sending): onKeysSealed(sending, done.texts, sending.set ?? done.set, done.without)
+        case .keys(let sending): if let record = onKeysSent(sending) { begin(record, .active) }
         case .remove(let removal):
             if removal.command != nil { renewWithout(removal.callId) }
             settle(removal.command)
