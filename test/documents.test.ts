@@ -11,7 +11,7 @@ import { statusOf } from '../src/transport/problem.ts'
 import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
-const FOLDERS = ['docs', 'bench', 'deploy', 'kotlin']
+const FOLDERS = ['docs', 'bench', 'deploy', 'kotlin', 'swift']
 
 interface Document {
   /** From the project's folder. */

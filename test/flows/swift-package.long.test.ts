@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { runSwift, swiftSkip } from '../support/swift-root.ts'
+import { makeStubs, swiftFiles, typeCheck, writeBlocks } from '../support/swift-sources.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const FRESH = 'swift/.build/fresh'
@@ -44,4 +45,14 @@ t.test('the Swift package builds without a warning, and its tests pass', { skip 
     else t.equal(end, 'passed', name!)
   }
   if (code !== 0) t.fail('a test failed', { output: output.slice(-OUTPUT_SHOWN) })
+})
+
+t.test("what only Apple's systems compile fits their declarations", { skip }, async t => {
+  t.equal(await makeStubs(), '')
+  for (const module of ['CallsignCrypto', 'CallsignApp'])
+    t.equal(await typeCheck(swiftFiles(`swift/Sources/${module}`), module), '', module)
+  t.equal(await typeCheck(swiftFiles('examples/ios/Calls')), '', 'examples/ios')
+  const around = swiftFiles('swift/Tests/AppleStubs/Around')
+  for (const { page, file } of writeBlocks())
+    t.equal(await typeCheck([file, ...around]), '', `${page}: ${file}`)
 })

@@ -118,13 +118,15 @@ struct CheckFailed: Error {
     init(_ check: Check, _ detail: String, evidence: Evidence? = nil) {
         refusal = Refusal(check, detail, evidence: evidence)
     }
+
+    init(_ refusal: Refusal) { self.refusal = refusal }
 }
 
 /// Runs one check: a `LogError` means that it failed.
-func during<Value>(_ check: Check, _ act: () throws -> Value) throws -> Value {
+func during<Value>(_ check: Check, _ act: () throws(LogError) -> Value) throws(CheckFailed) -> Value {
     do {
         return try act()
-    } catch let error as LogError {
+    } catch {
         throw CheckFailed(check, error.message)
     }
 }

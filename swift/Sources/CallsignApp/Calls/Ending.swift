@@ -37,7 +37,7 @@ extension Turn {
     func endHere(_ call: DeviceCall, _ reason: CallEnding) {
         enterPhase(call.callId, .ended(reason))
         if call.topic != .off { act(.unwatch(callId: call.callId)) }
-        settleAll(commandsOf(call), error: hasEndedHere())
+        settleAll(commandsOf(call), hasEndedHere())
     }
 
     /// The queue says why it has ended, if it reaches this device; a moment later the call ends without a reason. A connection

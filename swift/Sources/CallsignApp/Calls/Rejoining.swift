@@ -101,7 +101,7 @@ extension Turn {
         }
         let purpose = CallPurpose.grantSeal(.init(callId: callId, command: command, ask: ask, epoch: held.epoch))
         let asker = Receivers.asker(ask, keyMembers: held.set.keyMembers)
-        seal(held.key, for: asker, use: Use(callId: callId, epoch: held.epoch), purpose, nonce: ask.nonce)
+        seal(held.key, asker, Use(callId: callId, epoch: held.epoch), purpose, nonce: ask.nonce)
     }
 
     func onGrantSealed(_ sealed: CallPurpose.GrantSeal, _ text: String?) {
@@ -166,7 +166,7 @@ extension Turn {
         let use = Use(callId: callId, epoch: epoch)
         let hints = SetHints(sets: setsIn(call, call?.record))
         let purpose = CallPurpose.grantedOpen(callId: callId, command: command, epoch: epoch)
-        open(try event.needText("encryptedAESKey"), from: [from], use: use, hints: hints, purpose, nonce: call?.nonce)
+        open(try event.needText("encryptedAESKey"), [from], use, hints, purpose, nonce: call?.nonce)
     }
 
     func onGrantOpened(_ callId: String, _ key: HeldKey, _ command: Int) {

@@ -74,7 +74,7 @@ extension Turn {
         device.waiting = device.waiting.map {
             CallWaiting(act: $0.act, purpose: $0.purpose.without(connected: command))
         }
-        settle(command, error: failure)
+        settle(command, failure)
     }
 
     /// Settles a command that waits for several acts.
@@ -93,7 +93,7 @@ extension Turn {
         do {
             try onQueue(early.event, early.command)
         } catch {
-            settle(early.command, error: answerInvalid(error))
+            settle(early.command, answerInvalid(error))
         }
     }
 }

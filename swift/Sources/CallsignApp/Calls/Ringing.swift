@@ -54,7 +54,7 @@ extension Turn {
     func onRingDue(_ callId: String) { decline(callId, .timeout, nil) }
 
     func decline(_ callId: String, _ reason: DeclineReason, _ command: Int?) {
-        guard let rings = call(callId)?.phase.rings else { return settle(command, error: notRinging()) }
+        guard let rings = call(callId)?.phase.rings else { return settle(command, notRinging()) }
         if rings.mayBeIn { sendLeave(callId, command) }
         close(callId, reason == .timeout ? .missed : .declined, isOver: false)
         if rings.mayBeIn { return }
@@ -119,7 +119,7 @@ extension Turn {
         }
         let hints = SetHints(sets: setsIn(call, record), change: invited.change)
         let use = Use(callId: callId, epoch: epoch)
-        open(text, from: senders, use: use, hints: hints, .invitedOpen(callId: callId, text: text, record: record))
+        open(text, senders, use, hints, .invitedOpen(callId: callId, text: text, record: record))
         return nil
     }
 

@@ -45,7 +45,7 @@ extension Turn {
 
     /// Sends the present key once more.
     func resend(_ callId: String, _ command: Int) {
-        readForKeys(NewKey(callId: callId, reason: .emergency, command: command, triesLeft: triesMax))
+        readForKeys(NewKey(callId: callId, reason: .emergency, command: command, triesLeft: tries))
     }
 
     /// Only the host makes it. Where it can't be made now, it is later.
@@ -61,17 +61,17 @@ extension Turn {
     /// The call was read: its devices and its epoch.
     func onKeysRead(_ sending: NewKey, _ record: CallRecord) {
         let callId = sending.callId
-        guard let call = call(callId) else { return settle(sending.command, error: hasEndedHere()) }
+        guard let call = call(callId) else { return settle(sending.command, hasEndedHere()) }
         let participants = receiversIn(callId, record)
         var sealing = sending
         sealing.record = record
         if sending.reason == .emergency {
-            guard let held = call.newestKey else { return settle(sending.command, error: keyMissing()) }
+            guard let held = call.newestKey else { return settle(sending.command, keyMissing()) }
             sealing.key = held.key
             sealing.epoch = held.epoch
             sealing.set = held.set
             let members = Receivers.members(participants, keyMembers: held.set.keyMembers)
-            return seal(held.key, for: members, use: Use(callId: callId, epoch: held.epoch), .keysSeal(sealing))
+            return seal(held.key, members, Use(callId: callId, epoch: held.epoch), .keysSeal(sealing))
         }
         if let ignored = record.participants.first(where: { $0.state == .joined && call.removed.contains($0.userId) }) {
             report(callId, removalIgnored(ignored.userId))
@@ -82,14 +82,14 @@ extension Turn {
         let epoch = record.keyEpoch + 1
         sealing.key = key
         sealing.epoch = epoch
-        seal(key, for: .participants(participants), use: Use(callId: callId, epoch: epoch), .keysSeal(sealing))
+        seal(key, .participants(participants), Use(callId: callId, epoch: epoch), .keysSeal(sealing))
     }
 
     /// `unproved` are devices in the call that it could not be sealed for.
     func onKeysSealed(_ sending: NewKey, _ texts: [String: JSONValue], _ set: KeySet, _ unproved: [String]) {
         let callId = sending.callId
         guard call(callId) != nil, let record = sending.record, let epoch = sending.epoch else {
-            return settle(sending.command, error: hasEndedHere())
+            return settle(sending.command, hasEndedHere())
         }
         var sealed = sending
         sealed.set = set
@@ -143,7 +143,7 @@ extension Turn {
             return false
         }
         if sending.reason == .emergency {
-            settle(sending.command, error: failure)
+            settle(sending.command, failure)
             return false
         }
         guard let call, let renewing = call.rotation.renewing else { return false }
@@ -154,14 +154,14 @@ extension Turn {
             // It may have arrived; then this device needs another one with them.
             planAgain(callId)
         }
-        settleAll(renewing.commands, error: failure)
+        settleAll(renewing.commands, failure)
         if renewing.afterMs != nil { report(callId, failure) }
         return renewing.returning != nil
     }
 
     private func startRenewing(_ callId: String, _ renewing: Rotation.Renewing) {
         change(callId) { $0.rotation = .renewing(renewing) }
-        readForKeys(NewKey(callId: callId, reason: renewing.reason, command: nil, triesLeft: triesMax))
+        readForKeys(NewKey(callId: callId, reason: renewing.reason, command: nil, triesLeft: tries))
     }
 
     private func readForKeys(_ sending: NewKey) { request("GET", "call/\(sending.callId)", .keysRead(sending)) }

@@ -22,7 +22,7 @@ extension Turn {
         if type == "participant_unreachable" { return onUnreachable(callId, try event.needId("userId")) }
         guard let record = call(callId)?.record else { return }
         guard try event.needNumber("version") >= record.version else { return }
-        let changed = try record.changed(by: event)
+        let changed = try record.changedBy(event)
         change(callId) { $0.record = changed }
         if type == "host_changed" { onHostChanged(callId) }
         if type == "call_status", isOver(try event.needText("status")) { closeSoon(callId) }

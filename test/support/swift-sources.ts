@@ -1,0 +1,81 @@
+/** Swift that only Apple's systems compile, and the Swift on the pages: type-checked against `swift/Tests/AppleStubs`. */
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
+import { snippetFor } from '../../web/console/snippets.ts'
+import type { Outcome } from './programs.ts'
+import { runSwift } from './swift-root.ts'
+import { PROJECT_ROOT } from './vectors.ts'
+
+const SWIFT = join(PROJECT_ROOT, 'swift')
+const STUBS = 'Tests/AppleStubs'
+const MODULES = ['-I', '.build/stubs', '-I', '.build/debug/Modules', '-I', 'Sources/COpenSSL']
+// As the package manager calls the package: what is `package` to its modules is so here.
+const COMMON = ['-frontend', '-swift-version', '6', '-parse-as-library', '-package-name', 'swift', ...MODULES]
+
+/** Each is imported by those behind it. */
+const STUB_MODULES = [
+  ...[
+    'Combine',
+    'UIKit',
+    'Security',
+    'AVFAudio',
+    'CryptoKit',
+    'PushKit',
+    'CallKit',
+    'UserNotifications',
+    'Intents',
+  ],
+  ...['AuthenticationServices', 'SwiftUI'],
+]
+
+/** Makes modules of the declarations. Nothing is printed where all is well. */
+export async function makeStubs(): Promise<string> {
+  mkdirSync(join(SWIFT, '.build/stubs'), { recursive: true })
+  let said = ''
+  for (const name of STUB_MODULES) {
+    const named = ['-module-name', name, '-o', `.build/stubs/${name}.swiftmodule`]
+    said += outputOf(await runSwift([...COMMON, '-emit-module', ...named, `${STUBS}/${name}.swift`]))
+  }
+  return said
+}
+
+/** What the compiler says of these files together, whose paths are from the project's folder. */
+export async function typeCheck(files: readonly string[], module = 'Checked'): Promise<string> {
+  const paths = files.map(file => relative(SWIFT, join(PROJECT_ROOT, file)))
+  return outputOf(await runSwift([...COMMON, '-typecheck', '-module-name', module, ...paths]))
+}
+
+function outputOf({ stdout, stderr }: Outcome): string {
+  return stdout + stderr
+}
+
+/** The Swift files in a folder of the project and below it. */
+export function swiftFiles(folder: string): string[] {
+  return readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.swift') && !name.includes('.build'))
+    .map(name => join(folder, name))
+}
+
+/** Each block of Swift on a page, and the console's, as a file of its own: name of the page, and path. */
+export function writeBlocks(): { readonly page: string; readonly file: string }[] {
+  mkdirSync(join(SWIFT, '.build/pages'), { recursive: true })
+  const target = { server: 'http://127.0.0.1:8080', vkey: 'a+b+c', vrfPublicKey: 'd' }
+  const pages = ['docs', 'swift', 'examples']
+    .flatMap(folder =>
+      readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' }).map(name =>
+        join(folder, name),
+      ),
+    )
+    .filter(name => name.endsWith('.md') && !/node_modules|\.build/.test(name))
+  const blocks = pages.flatMap(page => {
+    const text = readFileSync(join(PROJECT_ROOT, page), 'utf8')
+    return [...text.matchAll(/^( *)```swift\n(.*?)^ *```$/gms)].map(([, , code]) => ({ page, code: code! }))
+  })
+  blocks.push({ page: 'console', code: snippetFor('swift', target) })
+  return blocks.map(({ page, code }, at) => {
+    const file = join('swift/.build/pages', `${basename(page, '.md')}-${at}.swift`)
+    writeFileSync(join(PROJECT_ROOT, file), code)
+    return { page, file }
+  })
+}
