@@ -213,7 +213,7 @@ final class CheckpointPin: Sendable {
             do {
                 found = try await consistencyFromTiles(source, older: older, newer: newer)
             } catch let error as NoAnswer {
-                found = .inconsistent(.tiles, error.message)
+                found = .inconsistent(check: .tiles, detail: error.message)
             }
             switch found {
             case .consistent:

@@ -386,7 +386,7 @@ private func verified(_ claims: [DeviceToLookUp], _ outcomes: [Outcome<VerifiedK
 /// A device has one key for its whole life, so a second key is an intruder's. Lists follow one another.
 private func otherKey(_ claims: [DeviceToLookUp], _ keys: [VerifiedKey]) -> Refusal? {
     for (claim, key) in zip(claims, keys) where claim.deviceId != deviceListSlot {
-        guard case .complete(let complete) = key.completeness, complete.indexes.count > 1 else { continue }
+        guard case .complete(let indexes, _, _) = key.completeness, indexes.count > 1 else { continue }
         return Refusal(.otherKey, "another key was logged under the hash of device \(claim.deviceId)")
     }
     return nil

@@ -232,7 +232,7 @@ public final class LogClient: KeyLookups {
 
     private func compared(_ device: OwnDevice, _ newest: VerifiedKey, _ history: VerifiedHistory) -> Outcome<OwnKeysReport> {
         var shown = [newest.index]
-        if case .complete(let complete) = newest.completeness { shown = complete.indexes }
+        if case .complete(let indexes, _, _) = newest.completeness { shown = indexes }
         let entries = history.entries
         if let leftOut = shown.first(where: { index in !entries.contains { $0.index == index } }) {
             return .refused(incomplete(leftOut, "the history at tree size \(history.checkpoint.treeSize)"))

@@ -74,7 +74,7 @@ struct LogRequests: Sendable {
         let entries: [[UInt8]]
         do {
             entries = try parseBundle(answer.body)
-        } catch let error as LogError {
+        } catch {
             throw NoAnswer("\(path) is not of its form: \(error.message)")
         }
         if entries.count == bundle.width { return entries }

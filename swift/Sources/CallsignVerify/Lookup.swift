@@ -163,7 +163,7 @@ func assertIncluded(
     try during(.inclusion) { () throws(LogError) in
         try verifyInclusion(
             InclusionClaim(
-                leafHash: hashLeaf(formatEntry(decodeBase64(vrfHash), publicKey)),
+                leafHash: hashLeaf(formatEntry(vrfHash: decodeBase64(vrfHash), publicKey: publicKey)),
                 index: proof.index,
                 treeSize: checkpoint.treeSize,
                 path: proof.path,
