@@ -22,7 +22,7 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
 @CallsignActor public final class Session {
     private let server: Server
     private let storage: any AppStorage
-    private var kept: Kept?
+    private var kept: KeptSession?
 
     /// While this device signs out: that the server ends the session is no news then, whichever way it comes first.
     private var isLeaving = false
@@ -31,7 +31,7 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
     private let beginning = Turns()
     private let endings = EventStream<CallsignError>(1)
 
-    private init(_ server: Server, _ storage: any AppStorage, _ kept: Kept?) {
+    private init(_ server: Server, _ storage: any AppStorage, _ kept: KeptSession?) {
         self.server = server
         self.storage = storage
         self.kept = kept
@@ -219,11 +219,11 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
     @discardableResult
     func endBy(_ error: CallsignError) -> Task<Void, Never> { end(error) }
 
-    private var signedIn: Kept.SignedIn? {
+    private var signedIn: KeptSession.SignedIn? {
         if case .signedIn(let held) = kept { held } else { nil }
     }
 
-    private func assertSignedIn() throws -> Kept.SignedIn {
+    private func assertSignedIn() throws -> KeptSession.SignedIn {
         guard let signedIn else { throw signedOut() }
         return signedIn
     }
@@ -258,10 +258,10 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
 
     /// Tokens are in the storage before anything is done with them.
     private func take(_ userId: UInt64, _ pair: [String: JSONValue]) async throws {
-        // Kept far from where sums overflow.
+        // KeptSession far from where sums overflow.
         let expiresInS = min(max(try pair.needNumber("expiresIn"), 0), 10_000_000_000)
         let expiresAtMs = server.nowMs() + 1_000 * expiresInS
-        let taken = Kept.SignedIn(
+        let taken = KeptSession.SignedIn(
             userId: userId,
             sessionId: try pair.needText("sessionId"),
             accessToken: try pair.needText("accessToken"),
@@ -304,14 +304,14 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
     }
 
     /// The refresh token stays, for the next sign-in.
-    private func forget(_ held: Kept.SignedIn) -> Kept {
-        let forgotten = Kept.signedOut(refreshToken: held.refreshToken)
+    private func forget(_ held: KeptSession.SignedIn) -> KeptSession {
+        let forgotten = KeptSession.signedOut(refreshToken: held.refreshToken)
         kept = forgotten
         stepUp?.giveUp(signedOut())
         return forgotten
     }
 
-    private func keep(_ kept: Kept) async throws { try await storage.writeText(sessionKey, kept.text) }
+    private func keep(_ kept: KeptSession) async throws { try await storage.writeText(sessionKey, kept.text) }
 }
 
 private let sessionKey = "session"
@@ -325,7 +325,7 @@ private let overCodes: Set = [
     "REFRESH_TOKEN_REUSED",
 ]
 
-private enum Kept: Sendable {
+private enum KeptSession: Sendable {
     struct SignedIn: Sendable {
         let userId: UInt64
         let sessionId: String
@@ -363,7 +363,7 @@ private enum Kept: Sendable {
     }
 }
 
-private func keptIn(_ text: String) throws -> Kept {
+private func keptIn(_ text: String) throws -> KeptSession {
     guard let members = objectIn(text), let refreshToken = members.text("refreshToken") else { throw corrupt() }
     if members["accessToken"] == nil { return .signedOut(refreshToken: refreshToken) }
     guard let userId = members.id("userId"),
@@ -374,7 +374,7 @@ private func keptIn(_ text: String) throws -> Kept {
         let expiresAtMs = members.number("expiresAtMs")
     else { throw corrupt() }
     return .signedIn(
-        Kept.SignedIn(
+        KeptSession.SignedIn(
             userId: userId,
             sessionId: sessionId,
             accessToken: accessToken,
