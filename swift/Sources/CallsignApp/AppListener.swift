@@ -1,26 +1,6 @@
 // What an app does with the news of its connection.
 import CallsignVerify
 
-/// The parts of one signed-in user.
-struct Active: Sendable {
-    let device: RegisteredDevice
-    let connection: Connection
-    let calls: Calls
-    let account: Account
-    let contacts: Contacts
-    let names: Names
-    let devices: Devices
-    let sessions: Sessions
-    let userTokens: UserTokens
-
-    /// Whether the log holds this device's key.
-    let checking: Task<Void, Never>
-}
-
-@CallsignActor final class Reading {
-    var told: User?
-}
-
 @CallsignActor final class AppListener: ConnectionListener {
     private weak var app: Callsign?
     private let session: Session
@@ -32,7 +12,7 @@ struct Active: Sendable {
         self.registration = registration
     }
 
-    func onState(_ state: ConnectionState, _ failures: Int) {
+    func onState(_ state: ConnectionState, failures: Int) {
         guard let app else { return }
         app.failureCount.with { $0 = failures }
         let calls = app.active.with { $0 }?.calls

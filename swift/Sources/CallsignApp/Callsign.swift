@@ -27,42 +27,32 @@ public enum CallsignEvent: Sendable {
 
 /// One for each storage. What it shows can be read from any thread. An operation goes on to its end where its caller is cancelled.
 @CallsignActor public final class Callsign {
-    private struct PushesSeen {
-        var all: Set<String> = []
-        var oldestFirst: [String] = []
-    }
-
-    private final class Finishing {
-        let answer = Deferred<User>()
-        var task: Task<Void, Never>?
-    }
-
     nonisolated let server: Server
     nonisolated let storage: any AppStorage
     nonisolated let device: DeviceDetails
-    private let pins: LogKeys
-    private let keysOf: DeviceKeysOf
-    private let onReset: OnReset
-    private let passkeys: (any PasskeyAuthenticator)?
-    private let sealedPushes: Bool?
-    private let completeness: CompletenessDemand?
-    private let maxIndexAgeMs: Int?
+    let pins: LogKeys
+    let keysOf: DeviceKeysOf
+    let onReset: OnReset
+    let passkeys: (any PasskeyAuthenticator)?
+    let sealedPushes: Bool?
+    let completeness: CompletenessDemand?
+    let maxIndexAgeMs: Int?
 
     let beginning = Turns()
-    private var session: Session?
+    var session: Session?
     nonisolated let active = Locked<Active?>(nil)
 
     /// The newest reading of the user, and what the queue tells meanwhile.
-    private var reading: Reading?
+    var reading: Reading?
 
     /// Completed when the app is closed, and then replaced: a sign-in that was under way does not connect.
-    private var closing = Deferred<Void>()
-    private var finishing: Finishing?
+    var closing = Deferred<Void>()
+    var finishing: FinishingSignIn?
     nonisolated let failureCount = Locked(0)
 
     /// Ids of events.
-    private var pushesSeen = PushesSeen()
-    private nonisolated let news = EventStream<CallsignEvent>(1_024) { .missed(count: $0) }
+    var pushesSeen = PushesSeen()
+    nonisolated let news = EventStream<CallsignEvent>(1_024) { .missed(count: $0) }
 
     /// Nil until it was read from the server.
     public nonisolated let user = Watched<User?>(nil)
@@ -229,12 +219,12 @@ public enum CallsignEvent: Sendable {
     @discardableResult public func signInByPasskey() async throws -> User {
         let closed = closing
         let session = try await opened()
-        if session.userId != nil { return try await goOn(session, Self.passkey, closed) }
+        if session.userId != nil { return try await goOn(session, byPasskey, closed) }
         let present = try assertPresent(passkeys)
         let options = JSONValue.object(try await uncancelled { try await session.passkeyOptions() }).text
         let credential = try await credentialBy { try await present.get(options) }
         let user = try await uncancelled { try await session.verifyPasskey(credential) }
-        return try await welcomed(session, user, Self.passkey, closed)
+        return try await welcomed(session, user, byPasskey, closed)
     }
 
     /// Signs in by a token that the app's own backend got from the server: each is good once, for a minute. Throws `ALREADY_SIGNED_IN`
@@ -320,233 +310,3 @@ public enum CallsignEvent: Sendable {
         }
     }
 }
-
-extension Callsign {
-    /// In place of an address.
-    fileprivate static let passkey = "passkey"
-    fileprivate static let pushesSeenMax = 500
-
-    /// A push that is not sealed is taken, too: it was on its way when the server got the key.
-    private func opened(_ members: [String: String], _ device: RegisteredDevice) async throws -> [String: String]? {
-        guard let sealed = members["sealed"] else { return members }
-        guard let pushKey = try await pushKeyOf(storage, userId: device.userId) else { return nil }
-        return openPush(pushKey: pushKey, deviceId: device.deviceId, sealed)
-    }
-
-    private func show(_ members: [String: String], _ begun: Active) -> PushAction {
-        if isOwnStart(members["type"], members["sessionId"]) { return .nothing }
-        let eventId = members["eventId"] ?? ""
-        let isSeen = !pushesSeen.all.insert(eventId).inserted
-        if !isSeen { pushesSeen.oldestFirst.append(eventId) }
-        if pushesSeen.oldestFirst.count > Self.pushesSeenMax { pushesSeen.all.remove(pushesSeen.oldestFirst.removeFirst()) }
-        let serverNowMs = server.isTimeKnown ? server.serverTimeMs() : nil
-        let action = judgePush(members, deviceId: begun.device.deviceId, serverNowMs: serverNowMs, isSeen: isSeen)
-        switch action {
-        case .ringing: invitationIn(members).map(begun.calls.onInvitation)
-        case .stopRinging(let callId, _, let reason, _): begun.calls.onCancelled(callId, endingOf(reason.rawValue))
-        default: break
-        }
-        return action
-    }
-
-    nonisolated func assertActive() throws -> Active {
-        guard let active = active.with({ $0 }) else { throw CallsignApp.signedOut() }
-        return active
-    }
-
-    private func opened() async throws -> Session { try await uncancelled { [self] in try await openSession() } }
-
-    private func openSession() async throws -> Session { try await beginning.one { try await self.openSessionNow() } }
-
-    private func openSessionNow() async throws -> Session {
-        if let session { return session }
-        let opened = try await Session.open(server, storage)
-        session = opened
-        opened.proveBy(StepUp(opened, keysOf, passkeys, proofNeeded))
-        let ended = opened.ended
-        Task {
-            for await error in ended {
-                // After a start that is under way.
-                await beginning.one { await self.end(endingBy(error.members.text("reason"))) }
-                tell(.signedOut(error))
-            }
-        }
-        return opened
-    }
-
-    /// Nil without a session in the storage.
-    private func resumed() async throws -> Active? {
-        try await beginning.one {
-            let session = try await self.openSessionNow()
-            if session.userId == nil { return nil }
-            return if let active = self.active.with({ $0 }) { active } else { try await self.beginNow(session) }
-        }
-    }
-
-    private func finishIn(_ closed: Deferred<Void>) -> Finishing {
-        let begun = Finishing()
-        finishing = begun
-        begun.task = Task {
-            do {
-                let session = try await openSession()
-                let (user, address) = try await codeSignIn(session).finish()
-                begun.answer.complete(try await welcomed(session, user, address, closed))
-            } catch {
-                begun.answer.fail(error)
-            }
-            if finishing === begun { finishing = nil }
-        }
-        return begun
-    }
-
-    /// That the user has signed in here is no news to them.
-    func isOwnStart(_ type: String?, _ sessionId: String?) -> Bool {
-        type == "session_started" && sessionId != nil && sessionId == session?.id
-    }
-
-    private func codeSignIn(_ session: Session) -> CodeSignIn { CodeSignIn(session, storage, keysOf) }
-
-    private func goOn(_ session: Session, _ address: String, _ closed: Deferred<Void>) async throws -> User {
-        try await uncancelled { [self] in
-            let last = try await storage.lastSignIn()
-            guard let last, last.userId == session.userId, isSame(last.address, normalized(address)) else {
-                let sentence = "Another user is signed in. Sign out first, or resume."
-                throw CallsignError(CallsignError.LocalCode.alreadySignedIn, sentence)
-            }
-            if !closed.isCompleted { try await begin(session) }
-            return if let user = user.value { user } else { try await readUser(session) }
-        }
-    }
-
-    private func welcomed(
-        _ session: Session, _ user: User, _ address: String, _ closed: Deferred<Void>
-    ) async throws -> User {
-        try await uncancelled { [self] in try await welcome(session, user, address, closed) }
-    }
-
-    private func welcome(
-        _ session: Session, _ newest: User, _ address: String, _ closed: Deferred<Void>
-    ) async throws -> User {
-        try await storage.keepLastSignIn(newest.userId, address)
-        if closed.isCompleted { return newest }
-        user.set(newest)
-        try await begin(session, isNew: true)
-        // Its device may be one that the user's list names.
-        if newest.restriction != nil { await reporting(report) { try await self.showUser(session) } }
-        return user.value ?? newest
-    }
-
-    /// Once for all who ask at the same time.
-    private func begin(_ session: Session, isNew: Bool = false) async throws {
-        try await beginning.one {
-            if self.active.with({ $0 }) == nil { _ = try await self.beginNow(session, isNew: isNew) }
-        }
-    }
-
-    private func beginNow(_ session: Session, isNew: Bool = false) async throws -> Active {
-        let registration = DeviceRegistration(server, session, storage, keysOf, sealedPushes: sealedPushes)
-        let device = device
-        let known = try await registration.known()
-        // A device that is known can ring without a network, or an answer; a new session has no device before.
-        let registering = known.map { _ in
-            Task { await reporting(report) { _ = try await registration.register(device) } }
-        }
-        if isNew { await registering?.value }
-        let registered = if let known { known } else { try await registration.register(device) }
-        let begun = try await activate(session, registration, registered)
-        active.with { $0 = begun }
-        begun.connection.connect()
-        return begun
-    }
-
-    private func activate(
-        _ session: Session, _ registration: DeviceRegistration, _ registered: RegisteredDevice
-    ) async throws -> Active {
-        let keyLog = try KeyLog(
-            session: session,
-            storage: storage,
-            device: registered,
-            keys: pins,
-            url: server.prefix,
-            transport: SessionTransport(server, session),
-            onReset: onReset,
-            completeness: completeness,
-            maxIndexAgeMs: maxIndexAgeMs
-        ) { [weak self] in self?.tell(.keysChanged($0)) }
-        // Each connection reads it again, and says why where it can't.
-        let kept = (try? await readKept(storage, userId: registered.userId)) ?? Kept()
-        let connection = Connection(server, session, AppListener(self, session, registration))
-        let names = Names { [weak self] in self?.active.with { $0 }?.calls.onNames() }
-        let calls = Calls(
-            server: server,
-            session: session,
-            connection: connection,
-            exchange: KeyExchange(keyLog, session, nowMs: systemTimeMs),
-            names: names,
-            registered: registered,
-            storage: storage,
-            kept: kept,
-            onResumed: { [weak self] in self?.tell(.resumed($0)) },
-            onChanged: { [weak self] in self?.showCalls() },
-            onLeftOut: { [weak self] userId, deviceId in
-                self?.tell(.keysChanged(.leftOut(userId: userId, deviceId: deviceId)))
-            }
-        )
-        return Active(
-            device: registered,
-            connection: connection,
-            calls: calls,
-            account: Account(session),
-            contacts: Contacts(session, keyLog, names),
-            names: names,
-            devices: Devices(session, keyLog, OwnDeviceList(server, session, keyLog, registered)),
-            sessions: Sessions(session, registered),
-            userTokens: UserTokens(nowMs: server.nowMs) { audience in
-                try await session.ask("POST", "user/tokens", body: bodyOf(["audience": audience]))
-            },
-            checking: Task { await reporting(report) { _ = try await keyLog.checkOwn() } }
-        )
-    }
-
-    private func showCalls() { calls.set(active.with { $0 }?.calls.all ?? []) }
-
-    func showUser(_ session: Session) async throws {
-        let newest = Reading()
-        reading = newest
-        let read = try await readUser(session)
-        // A newer one is under way, or the user has signed out.
-        if reading === newest { user.set(newest.told ?? read) }
-    }
-
-    /// As a message of the queue tells it.
-    func onProfile(_ told: User) {
-        user.set(told)
-        reading?.told = told
-    }
-
-    private func readUser(_ session: Session) async throws -> User { try userOf(await session.ask("GET", "user")) }
-
-    private func end(_ ending: CallEnding = .left) async {
-        guard let ended = active.with({ $0 }) else { return }
-        active.with { $0 = nil }
-        reading = nil
-        user.set(nil)
-        badge.set(nil)
-        ended.calls.closeAll(ending)
-        // The listener has no calls any more to tell it.
-        ended.calls.onDisconnected()
-        calls.set([])
-        ended.checking.cancel()
-        await ended.connection.end()
-    }
-
-    func tell(_ event: CallsignEvent) { news.tell(event) }
-
-    func report(_ error: any Error) {
-        if error.hasCode(CallsignError.LocalCode.signedOut, CallsignError.LocalCode.offline) || error is CancellationError { return }
-        tell(.failed(asCallsign(error)))
-    }
-}
-
-/// How calls end here with the session: people whose account was suspended are to know.
-func endingBy(_ reason: String?) -> CallEnding { reason == "account_suspended" ? .suspended : .left }

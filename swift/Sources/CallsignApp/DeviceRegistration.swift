@@ -161,7 +161,7 @@ struct RegisteredDevice: Sendable {
     /// An empty one takes it back; nil changes nothing.
     private func pushKeyFor(_ userId: UInt64) async throws -> String? {
         switch sealedPushes {
-        case true: try await makePushKey(storage, userId)
+        case true: try await makePushKey(storage, userId: userId)
         case false: ""
         default: nil
         }

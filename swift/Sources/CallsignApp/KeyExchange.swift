@@ -128,7 +128,8 @@ struct OpenedKey: Sendable {
         func isIt(_ keyMembers: String) -> Bool { (try? hashOfSet(keyMembers)) == setHash }
         for set in hints.sets {
             let after = hints.change.flatMap { try? changedSet(set, $0) }
-            if let it = [set, after].compactMap({ $0 }).first(where: isIt) { return it }
+            if isIt(set) { return set }
+            if let after, isIt(after) { return after }
         }
         let operation = "call/\(binding.callId)/key-members?epoch=\(binding.epoch)"
         let named = try await session.ask("GET", operation).needText("keyMembers")

@@ -16,7 +16,7 @@ struct SessionTransport: LogTransport {
         var headers: [String: String] = [:]
         if request.body != nil {
             headers["content-type"] = "application/json"
-            headers["authorization"] = await session.authorization(at: request.url)
+            headers["authorization"] = try await session.authorization(at: request.url)
         }
         let answer = try await server.http.send(
             HTTPRequest(
