@@ -105,7 +105,7 @@ struct CallRecord: Sendable, Equatable {
     func person(_ userId: UInt64) -> Person { participant(userId)?.person ?? Person(userId: userId, displayName: "") }
 
     /// With what an event of the call's topic tells.
-    func changed(by event: [String: JSONValue]) throws -> CallRecord {
+    func changedBy(_ event: [String: JSONValue]) throws -> CallRecord {
         var record = self
         record.version = try event.needNumber("version")
         if event.text("type") == "host_changed" {

@@ -277,4 +277,4 @@ extension Error {
 }
 
 /// How often what has met a change is made once more, the first time among them.
-let triesMax = 3
+let tries = 3
