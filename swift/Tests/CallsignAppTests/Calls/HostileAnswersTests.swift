@@ -4,8 +4,8 @@ import XCTest
 
 @testable import CallsignApp
 
-/// Stories in which the server says something odd in one place of each step. A number out of its bounds, or a place in a list that
-/// is not there, would end the app; and whatever it says, each command is answered once, and each key is wiped.
+/// Stories in which the server says something odd in one place of each step. A number out of its bounds, or a place in a list
+/// that is not there, would end the app; and whatever it says, each command is answered once, and each key is wiped.
 final class HostileAnswersTests: XCTestCase {
     func testNoAnswerEndsTheAppOrLeavesAKeyOrACommand() throws {
         let stories = try Stories()
