@@ -1,5 +1,5 @@
-// Cosignatures of witnesses (c2sp.org/tlog-cosignature), Ed25519 with a time (type 0x04): the witness has seen that this checkpoint
-// extends every one of the log that it had cosigned before. Other types are signatures of unknown keys.
+// Cosignatures of witnesses (c2sp.org/tlog-cosignature), Ed25519 with a time (type 0x04): the witness has seen that this
+// checkpoint extends every one of the log that it had cosigned before. Other types are signatures of unknown keys.
 
 private let cosignatureType: UInt8 = 0x04
 
@@ -11,8 +11,8 @@ func parseWitnessKey(_ vkey: String) throws(LogError) -> VerifierKey {
     return VerifierKey(name: key.name, keyId: keyId, publicKey: key.publicKey)
 }
 
-/// The time at which the witness cosigned this text, in POSIX seconds, by what follows the key id in its signature line; nil where
-/// it did not.
+/// The time at which the witness cosigned this text, in POSIX seconds, by what follows the key id in its signature line; nil
+/// where it did not.
 func cosignedAtSeconds(_ text: String, _ witness: VerifierKey, _ cosignature: [UInt8]) -> Int? {
     guard cosignature.count == timeOctets + signatureOctets else { return nil }
     let seconds = bigEndian(cosignature, count: timeOctets)

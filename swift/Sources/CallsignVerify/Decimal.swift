@@ -10,3 +10,9 @@ func parseDecimal(_ text: String) throws(LogError) -> Int {
     }
     return Int(value)
 }
+
+/// The number with zeros before it.
+func padded(_ value: Int, digits: Int) -> String {
+    let text = "\(value)"
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+}

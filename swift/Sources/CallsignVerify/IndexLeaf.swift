@@ -1,5 +1,6 @@
-// The leaves of an index's output log, and the keys and values of its map. A leaf says that the map over the entries of a checkpoint
-// of the log has a root: `{"input_log_cp": base64, "index_root": [32 numbers]}`, as transparency.dev's verifiable index has it.
+// The leaves of an index's output log, and the keys and values of its map. A leaf says that the map over the entries of a
+// checkpoint of the log has a root: `{"input_log_cp": base64, "index_root": [32 numbers]}`, as transparency.dev's verifiable
+// index has it.
 
 /// `inputCheckpoint` is a signed note of the log, `root` the root of the map over all entries of its tree.
 struct IndexLeaf: Sendable {

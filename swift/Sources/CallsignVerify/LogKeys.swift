@@ -45,9 +45,9 @@ public final class LogKeys: Sendable {
         self.index = index
     }
 
-    /// A log without witnesses. `vkey` is its verifier key, `name+keyid+base64`; `vrfPublicKey` is base64 of the 32-octet VRF key.
-    /// Throws `keyInvalid` for a key that is not of its form, also for a VRF key under which anyone can make proofs. `indexVkey` is
-    /// the verifier key of the log's index, where the app knows it.
+    /// A log without witnesses. `vkey` is its verifier key, `name+keyid+base64`; `vrfPublicKey` is base64 of the 32-octet VRF
+    /// key. Throws `keyInvalid` for a key that is not of its form, also for a VRF key under which anyone can make proofs.
+    /// `indexVkey` is the verifier key of the log's index, where the app knows it.
     public static func ofVerifierKey(
         _ vkey: String, vrfPublicKey: String, indexVkey: String? = nil
     ) throws(LogError) -> LogKeys {
@@ -64,9 +64,9 @@ public final class LogKeys: Sendable {
     }
 
     /// A log with witnesses. `policy` is the text of a policy (c2sp.org/tlog-policy). It names one log; several times, with one
-    /// origin, while the log changes its key. A line of the origin `<origin>/index` names the log's index, which answers then have
-    /// to prove that they are complete by. A member `rebuilders` names the cosigners that rebuild the index before they cosign.
-    /// Throws as `ofVerifierKey`, and `malformed` for a policy that is not one, or has no log or several.
+    /// origin, while the log changes its key. A line of the origin `<origin>/index` names the log's index, which answers then
+    /// have to prove that they are complete by. A member `rebuilders` names the cosigners that rebuild the index before they
+    /// cosign. Throws as `ofVerifierKey`, and `malformed` for a policy that is not one, or has no log or several.
     public static func ofPolicy(_ policy: String, vrfPublicKey: String) throws(LogError) -> LogKeys {
         let vrfKey = try parseVrfPublicKey(vrfPublicKey)
         let read = try parsePolicy(policy)
@@ -107,8 +107,8 @@ final class Remembered<Value: Sendable>: Sendable {
     }
 }
 
-/// Hashes that were proven, by input and proof: a proof is the larger part of a lookup's work, and an app looks the same devices up
-/// for each call.
+/// Hashes that were proven, by input and proof: a proof is the larger part of a lookup's work, and an app looks the same
+/// devices up for each call.
 final class ProvenHashes: Sendable {
     private let hashes = Locked<[String: String]>([:])
 

@@ -1,5 +1,5 @@
-// The Merkle tree of RFC 6962, section 2.1: SHA-256 with a first octet that keeps leaves and inner nodes apart, and the shape of a
-// tree. A tree is described by its complete subtrees: only their hashes never change.
+// The Merkle tree of RFC 6962, section 2.1: SHA-256 with a first octet that keeps leaves and inner nodes apart, and the shape
+// of a tree. A tree is described by its complete subtrees: only their hashes never change.
 
 package let hashOctets = 32
 
@@ -73,8 +73,8 @@ struct RightEdge {
     func rootHash() throws(LogError) -> [UInt8] { try foldRoots(roots) }
 }
 
-/// The nodes to read for the way from a node up to the root, in order. Those at the positions `fold` fold into one hash: at most one
-/// sibling on the way is an incomplete subtree, the right end of the tree.
+/// The nodes to read for the way from a node up to the root, in order. Those at the positions `fold` fold into one hash: at
+/// most one sibling on the way is an incomplete subtree, the right end of the tree.
 struct Path {
     let nodes: [Node]
     let fold: Range<Int>

@@ -44,8 +44,8 @@ public func verifyCheckpoint(_ keys: LogKeys, _ note: String) -> Verdict<Verifie
     }
 }
 
-/// Holds a checkpoint against one known before, of the same log. One size with two roots is a `fork`, with both notes as evidence;
-/// whether a larger tree begins with the smaller one is for `consistencyFromTiles` to say.
+/// Holds a checkpoint against one known before, of the same log. One size with two roots is a `fork`, with both notes as
+/// evidence; whether a larger tree begins with the smaller one is for `consistencyFromTiles` to say.
 public func compareCheckpoints(known: SignedCheckpoint, seen: SignedCheckpoint) -> Verdict<SizeComparison> {
     guard isSame(seen.origin, known.origin) else {
         return .refused(Refusal(.origin, "checkpoints of \(known.origin) and of \(seen.origin)"))

@@ -39,8 +39,8 @@ func keyIdOf(_ name: String, _ type: UInt8, _ publicKey: [UInt8]) -> UInt32 {
     uint32(sha256(Array("\(name)\n".utf8), [type], publicKey))
 }
 
-/// Reads `name+keyid+base64(type || public key)`. Throws `keyInvalid` for any other form, another type than Ed25519, or an id that
-/// is not the key's.
+/// Reads `name+keyid+base64(type || public key)`. Throws `keyInvalid` for any other form, another type than Ed25519, or an id
+/// that is not the key's.
 func parseVerifierKey(_ vkey: String) throws(LogError) -> VerifierKey { try parseTypedKey(vkey, types: [ed25519Type]) }
 
 /// As `parseVerifierKey`, for keys of 32 octets of any of these types.

@@ -1,5 +1,5 @@
-// Policies (c2sp.org/tlog-policy): a text file that names a log and the witnesses whose cosignatures an app asks for. Comments stand
-// on lines of their own, and no key stands there twice.
+// Policies (c2sp.org/tlog-policy): a text file that names a log and the witnesses whose cosignatures an app asks for. Comments
+// stand on lines of their own, and no key stands there twice.
 
 /// `name` is the policy's; cosignatures carry the name of `key`.
 struct Witness: Sendable {

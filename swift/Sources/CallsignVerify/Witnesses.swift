@@ -1,5 +1,5 @@
-// Whether independent witnesses have seen a checkpoint, and how lately. Without them the log's server can show each client a tree of
-// its own, or an old one for ever, until two clients compare.
+// Whether independent witnesses have seen a checkpoint, and how lately. Without them the log's server can show each client a
+// tree of its own, or an old one for ever, until two clients compare.
 
 /// The newest time at which the quorum had seen the checkpoint, in POSIX milliseconds; nil where none is asked for.
 public struct Witnessed: Sendable, Equatable {
@@ -12,8 +12,8 @@ struct WitnessedNote: Sendable {
     let atMs: Int?
 }
 
-/// Holds the cosignatures of a checkpoint against the app's policy. `nowMs` is POSIX time in milliseconds; `maxAgeMs` says how old
-/// `Witnessed.atMs` may be. Refused at `witnesses` or `stale`, and where `verifyCheckpoint` refuses it.
+/// Holds the cosignatures of a checkpoint against the app's policy. `nowMs` is POSIX time in milliseconds; `maxAgeMs` says how
+/// old `Witnessed.atMs` may be. Refused at `witnesses` or `stale`, and where `verifyCheckpoint` refuses it.
 public func verifyWitnesses(_ keys: LogKeys, _ note: String, nowMs: Int, maxAgeMs: Int? = nil) -> Verdict<Witnessed> {
     guard let quorum = keys.quorum else { return .holds(Witnessed(atMs: nil)) }
     let atMs: Int?
