@@ -93,8 +93,8 @@ private func quoted(_ text: String) -> String {
     return written + "\""
 }
 
-/// Whether Swift takes the name for one of ASCII letters alone, though it is none: U+212A, the sign of kelvin, is the same as "K" to a
-/// dictionary. No other reader finds such a member by that name, so it is left out.
+/// Whether Swift takes the name for one of ASCII letters alone, though it is none: U+212A, the sign of kelvin, is the same as "K"
+/// to a dictionary. No other reader finds such a member by that name, so it is left out.
 private func isTakenForASCII(_ name: String) -> Bool {
     guard name.utf8.contains(where: { $0 >= 0x80 }) else { return false }
     let folded = String(String.UnicodeScalarView(name.unicodeScalars.map { asciiOf[$0] ?? $0 }))
