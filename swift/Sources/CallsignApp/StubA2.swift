@@ -1,14 +1,7 @@
 import CallsignVerify
 
-extension CallsignError {
-    enum LocalCode {
-        static let storageCorrupt = "STORAGE_CORRUPT"
-        static let storageFailed = "STORAGE_FAILED"
-        static let keyUnsupported = "KEY_UNSUPPORTED"
-        static let callKeyInvalid = "CALL_KEY_INVALID"
-        static let callKeyReused = "CALL_KEY_REUSED"
-        static let mediaUnsupported = "MEDIA_UNSUPPORTED"
-    }
+extension CallsignError.LocalCode {
+    static let mediaUnsupported = "MEDIA_UNSUPPORTED"
 }
 
 func withLowS(_ signature: [UInt8]) throws(LogError) -> [UInt8] { signature }

@@ -27,6 +27,9 @@ public final class Watched<Value: Sendable>: Sendable {
         }
     }
 
+    /// Whether anybody reads `values` now.
+    var isRead: Bool { state.with { !$0.readers.isEmpty } }
+
     func set(_ value: Value) {
         state.with { state in
             state.value = value

@@ -214,7 +214,6 @@ struct Ringing: Sendable, Equatable {
     let from: Sender?
     let invitedAtMs: Int
     let untilMs: Int
-    var wasLowered = false
 }
 
 /// Noted for the next start: the call that it is in; those that it has left, and the server may not have heard; and calls whose key
@@ -277,4 +276,4 @@ extension Error {
 }
 
 /// How often what has met a change is made once more, the first time among them.
-let triesMax = 3
+let tries = 3
