@@ -27,6 +27,8 @@ public func readLines(_ name: String) throws -> [JSONValue] {
 /// A member of a test vector is not there, or of another kind.
 public struct VectorError: Error {
     let name: String
+
+    public init(name: String) { self.name = name }
 }
 
 public func known<Value>(_ value: Value?, _ name: String) throws -> Value {
