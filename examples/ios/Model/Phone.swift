@@ -16,16 +16,17 @@ struct SystemCall: Equatable {
 
 /// The system's side of the phone.
 @MainActor protocol CallSystem: AnyObject {
-    /// Rings. `onRefused`: the system shows nothing, such as in a Focus, or during another call.
-    func ring(_ call: SystemCall, onRefused: @escaping @MainActor () -> Void)
+    /// Rings. Then it says whether the system shows it: not in a Focus, or during another call.
+    func ring(_ call: SystemCall, _ reported: @escaping @MainActor (_ isShown: Bool) -> Void)
 
     /// False where the system refuses, such as during another call.
     func place(_ call: SystemCall) async -> Bool
     func connected(_ uuid: UUID)
     func ended(_ uuid: UUID, _ reason: SystemEnd)
 
-    /// As if the person had answered on the system's screen.
+    /// As if the person had answered on the system's screen, or hung up there.
     func answer(_ uuid: UUID)
+    func hangUp(_ uuid: UUID)
 }
 
 /// Shows calls to the person and to the system, each once: it rings by push and by socket.
@@ -51,10 +52,10 @@ struct SystemCall: Equatable {
     func rings(_ uuid: UUID) -> Bool { shown[uuid] != nil }
 
     /// By push: the call itself may come later, by the socket. Waits for nothing: Apple ends an app that reports too late.
-    func ring(_ report: CallReport) {
+    func ring(_ report: CallReport, _ reported: @escaping @MainActor () -> Void) {
         let call = SystemCall(
             uuid: report.uuid, handle: report.handle, name: report.caller.text(), isVideo: report.isVideo)
-        begin(call, report.callId)
+        begin(call, report.callId, reported)
         if let reason = report.endsAs { return end(report.uuid, reason) }
         Task {
             try? await Task.sleep(for: .milliseconds(report.forMs))
@@ -124,6 +125,11 @@ struct SystemCall: Equatable {
         }
     }
 
+    /// The system has forgotten them all.
+    func hangUpAll() {
+        for uuid in shown.keys { hangUp(uuid) }
+    }
+
     /// After a push without the key, the call comes with the connection. Nil where it does not.
     func awaitCall(_ callId: String) async -> Call? {
         let coming = Task { [me] () -> Call? in
@@ -142,10 +148,14 @@ struct SystemCall: Equatable {
 
     private func callOf(_ callId: String) -> Call? { me.calls.value.first { $0.callId == callId } }
 
-    private func begin(_ call: SystemCall, _ callId: String) {
-        if shown[call.uuid] == nil { shown[call.uuid] = Shown(call: call, callId: callId) }
-        // It rings on at the user's other devices, and at the caller's.
-        system?.ring(call) { [weak self] in self?.shown[call.uuid] = nil }
+    private func begin(_ call: SystemCall, _ callId: String, _ reported: @escaping @MainActor () -> Void = {}) {
+        let isNew = shown[call.uuid] == nil
+        if isNew { shown[call.uuid] = Shown(call: call, callId: callId) }
+        system?.ring(call) { [weak self] isShown in
+            // It rings on at the user's other devices. One that rings here already is refused too.
+            if isNew && !isShown { self?.shown[call.uuid] = nil }
+            reported()
+        }
     }
 
     private func end(_ uuid: UUID, _ reason: SystemEnd) {
@@ -195,6 +205,7 @@ struct SystemCall: Equatable {
 /// What the call screen shows: the call's people, its state, and the fingerprint of its key.
 struct CallScreen: Equatable {
     let callId: String
+    let uuid: UUID
     let people: String
 
     /// They may have any name, also that of a contact.
@@ -205,6 +216,7 @@ struct CallScreen: Equatable {
 
     init(_ call: Call) {
         callId = call.callId
+        uuid = callUUID(call.callId)
         people = call.participants.value.map(\.name).joined(separator: ", ")
         isStranger = call.caller.isContact == false
         state = call.state.value
