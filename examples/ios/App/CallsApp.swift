@@ -31,17 +31,10 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
 
     override init() {
         let storage = KeychainStorage(service: "callsign")
-        let me = Callsign(
-            serverURL,
-            pins: pins,
-            storage: storage,
-            keysOf: secureEnclaveKeys(storage),
-            device: DeviceDetails(
-                platform: "ios", name: UIDevice.current.name, model: UIDevice.current.model,
-                osVersion: UIDevice.current.systemVersion),
-            passkeys: ApplePasskeys()
-        )
-        model = CallsModel(me)
+        let phone = UIDevice.current
+        let device = DeviceDetails(
+            platform: "ios", name: phone.name, model: phone.model, osVersion: phone.systemVersion)
+        model = CallsModel(callsign(storage, secureEnclaveKeys(storage), device, ApplePasskeys()))
         callKit = CallKitPhone(model.phone)
         voipPushes = VoIPPushes(model.pushes)
         super.init()

@@ -64,12 +64,11 @@ struct SystemCall: Equatable {
     }
 
     /// By push or socket, whichever was first.
-    func ring(_ call: Call) {
+    func ring(_ call: Call, _ reported: @escaping @MainActor () -> Void = {}) {
         let uuid = callUUID(call.callId)
         let name = shownName(call.caller.name, isContact: call.caller.isContact != false).text()
-        if !rings(uuid) {
-            begin(SystemCall(uuid: uuid, handle: "\(call.caller.userId)", name: name, isVideo: call.isVideo), call.callId)
-        }
+        let shownCall = SystemCall(uuid: uuid, handle: "\(call.caller.userId)", name: name, isVideo: call.isVideo)
+        if rings(uuid) { reported() } else { begin(shownCall, call.callId, reported) }
         follow(call)
     }
 
@@ -77,8 +76,8 @@ struct SystemCall: Equatable {
     func place(to userId: UInt64, name: String, isVideo: Bool = false) async throws {
         let call = try await me.call(userId, isVideo: isVideo)
         let uuid = callUUID(call.callId)
-        // Both have called each other: it rang here already.
-        if call.isIncoming { return follow(call) }
+        // Both have called each other: the other person's call goes on, and is answered.
+        if call.isIncoming { return ring(call) { self.system?.answer(uuid) } }
         let placed = SystemCall(uuid: uuid, handle: "\(userId)", name: name, isVideo: isVideo)
         shown[uuid] = Shown(call: placed, callId: call.callId)
         guard await system?.place(placed) != false else {
@@ -102,7 +101,7 @@ struct SystemCall: Equatable {
             return false
         }
         do {
-            _ = try await asking.answer(call)
+            if call.state.value == .ringing { _ = try await asking.answer(call) }
             return true
         } catch {
             asking.tell(error)
@@ -148,7 +147,7 @@ struct SystemCall: Equatable {
 
     private func callOf(_ callId: String) -> Call? { me.calls.value.first { $0.callId == callId } }
 
-    private func begin(_ call: SystemCall, _ callId: String, _ reported: @escaping @MainActor () -> Void = {}) {
+    private func begin(_ call: SystemCall, _ callId: String, _ reported: @escaping @MainActor () -> Void) {
         let isNew = shown[call.uuid] == nil
         if isNew { shown[call.uuid] = Shown(call: call, callId: callId) }
         system?.ring(call) { [weak self] isShown in
@@ -186,7 +185,8 @@ struct SystemCall: Equatable {
             screen = CallScreen(call)
             if call.state.value == .ended { break }
         }
-        if screen?.callId == call.callId { screen = nil }
+        // Another one may ring.
+        if screen?.callId == call.callId { screen = me.calls.value.first { $0.state.value != .ended }.map(CallScreen.init) }
     }
 
     /// Whatever of it has changed.

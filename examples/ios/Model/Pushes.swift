@@ -40,7 +40,7 @@ import Foundation
         tokens.apnsEnvironment = apnsEnvironment
         asking.start { [self] in
             guard try await me.resume() != nil else { return }
-            keptDeviceId = await me.deviceId
+            keptDeviceId = me.deviceId
             try await me.devices.putPush(tokens)
         }
     }
