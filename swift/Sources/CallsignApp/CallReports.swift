@@ -36,10 +36,10 @@ public enum VoIPPushAction: Sendable, Equatable {
     case nothing
 }
 
-/// Judges a VoIP push. Apple ends an app that gets one and reports no call, so what is over, for another device or not to be read is
-/// reported too, and ended at once. `members` are those of `pushMembers`, opened where they were sealed; nil where they do not open.
-/// `rings` says whether a call of this UUID rings here. `mustReport` is PushKit's, of iOS 26.4 and later. `unknown` names a call
-/// whose own UUID is not known.
+/// Judges a VoIP push. Apple ends an app that gets one and reports no call, so what is over, for another device or not to be read
+/// is reported too, and ended at once. `members` are those of `pushMembers`, opened where they were sealed; nil where they do not
+/// open. `rings` says whether a call of this UUID rings here. `mustReport` is PushKit's, of iOS 26.4 and later. `unknown` names a
+/// call whose own UUID is not known.
 public func judgeVoIPPush(
     _ members: [String: String]?, deviceId: UInt64?, serverNowMs: Int?, rings: (UUID) -> Bool, mustReport: Bool = true,
     unknown: UUID = UUID()
@@ -58,7 +58,8 @@ public func judgeVoIPPush(
 
 private func reportOf(_ call: PushedCall, forMs: Int, endsAs: SystemEnd?) -> CallReport {
     CallReport(
-        uuid: call.uuid, callId: call.callId, handle: call.callerId, caller: shownName(call.callerName, isContact: call.isContact),
+        uuid: call.uuid, callId: call.callId, handle: call.callerId,
+        caller: shownName(call.callerName, isContact: call.isContact),
         isVideo: call.isVideo, forMs: forMs, endsAs: endsAs)
 }
 

@@ -1,8 +1,8 @@
 import CallsignVerify
 import Foundation
 
-/// A failure with a stable `code`, as `@callsign/sdk/app` has them: of the server, or of this side (`LocalCode`). `message` is for
-/// developers, `sentence` for the user.
+/// A failure with a stable `code`, as `@callsign/sdk/app` has them: of the server, or of this side (`LocalCode`). `message` is
+/// for developers, `sentence` for the user.
 public struct CallsignError: Error, Sendable {
     public let code: String
     public let message: String

@@ -161,7 +161,7 @@ struct RegisteredDevice: Sendable {
     /// An empty one takes it back; nil changes nothing.
     private func pushKeyFor(_ userId: UInt64) async throws -> String? {
         switch sealedPushes {
-        case true: try await makePushKey(storage, userId)
+        case true: try await makePushKey(storage, userId: userId)
         case false: ""
         default: nil
         }
@@ -187,11 +187,7 @@ struct RegisteredDevice: Sendable {
         guard let own = users.first(where: { $0.userId == userId }), own.named.deviceList == nil,
             own.named.devices.allSatisfy({ $0.publicKey == keys.publicKey })
         else { return nil }
-        let kept = try await storage.read(firstListKey(userId)) { kept -> (publicKey: String, list: String)? in
-            guard let list = kept.text("list"), let publicKey = kept.text("publicKey") else { return nil }
-            return (publicKey, list)
-        }
-        if let kept, kept.publicKey == keys.publicKey { return kept.list }
+        if let kept = try await firstList(storage, userId), kept.publicKey == keys.publicKey { return kept.list }
         let deviceId = own.named.devices.first.flatMap { uint64($0.deviceId) } ?? randomId()
         let device = try listedDevice(deviceId, publicKey: keys.publicKey, signingKey: keys.signingKey)
         let signer = ListSigner(userId: userId, deviceId: deviceId, keys: keys)
@@ -228,6 +224,14 @@ private func knownRegistration(_ storage: any AppStorage, _ userId: UInt64) asyn
             let publicKeyHash = kept.text("publicKeyHash")
         else { return nil }
         return KnownRegistration(publicKey: publicKey, deviceId: deviceId, publicKeyHash: publicKeyHash)
+    }
+}
+
+/// The list that may have reached the server, and the key that it is for.
+private func firstList(_ storage: any AppStorage, _ userId: UInt64) async throws -> (publicKey: String, list: String)? {
+    try await storage.read(firstListKey(userId)) { kept in
+        guard let list = kept.text("list"), let publicKey = kept.text("publicKey") else { return nil }
+        return (publicKey, list)
     }
 }
 

@@ -120,7 +120,8 @@ private struct FrameState {
     mutating func setKey(_ epoch: Int, _ callKey: [UInt8]) {
         // Sent again, it must not forget which frames came before.
         if epochs[epoch]?.key == callKey { return }
-        guard (1...epochMax).contains(epoch) else { return }
+        // Zeros are a key that was wiped, which anyone could open frames with.
+        guard (1...epochMax).contains(epoch), callKey.contains(where: { $0 != 0 }) else { return }
         let isUsed = sending?.epoch == epoch
         dropKey(epoch)
         epochs[epoch] = Epoch(key: callKey, baseKey: deriveMediaBase(callKey, callId: callId, epoch: epoch))

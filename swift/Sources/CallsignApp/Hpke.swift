@@ -93,7 +93,9 @@ private func labeledExtract(_ suite: [UInt8], salt: [UInt8], _ label: String, _ 
 }
 
 /// `LabeledExpand` (4).
-private func labeledExpand(_ suite: [UInt8], _ pseudorandom: [UInt8], _ label: String, _ info: [UInt8], _ length: Int) -> [UInt8] {
+private func labeledExpand(
+    _ suite: [UInt8], _ pseudorandom: [UInt8], _ label: String, _ info: [UInt8], _ length: Int
+) -> [UInt8] {
     let labeledInfo = i2osp(length) + version + suite + Array(label.utf8) + info
     return HKDF.expand(.sha256, pseudorandom: pseudorandom, info: labeledInfo, length: length)
 }

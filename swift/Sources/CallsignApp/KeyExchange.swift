@@ -57,7 +57,7 @@ struct OpenedKey: Sendable {
             receiver.state == .joined ? device.holder.name == receiver.deviceName : device.userId == receiver.userId
         }
         func isMissing(_ receiver: CallParticipant) -> Bool { !known(binding).contains { isOf($0, receiver) } }
-        await proveSoon(receivers.filter(isMissing).map(\.userId), binding)
+        await proveSoon(receivers.filter { isMissing($0) }.map(\.userId), binding)
         let present = known(binding).filter { device in receivers.contains { isOf(device, $0) } }
         let without = receivers.filter { $0.state == .joined && isMissing($0) }.map(\.deviceName)
         return try await sealed(key, invited + present, binding, without: without)
@@ -128,7 +128,8 @@ struct OpenedKey: Sendable {
         func isIt(_ keyMembers: String) -> Bool { (try? hashOfSet(keyMembers)) == setHash }
         for set in hints.sets {
             let after = hints.change.flatMap { try? changedSet(set, $0) }
-            if let it = [set, after].compactMap({ $0 }).first(where: isIt) { return it }
+            if isIt(set) { return set }
+            if let after, isIt(after) { return after }
         }
         let operation = "call/\(binding.callId)/key-members?epoch=\(binding.epoch)"
         let named = try await session.ask("GET", operation).needText("keyMembers")

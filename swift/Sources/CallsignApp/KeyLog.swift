@@ -228,8 +228,8 @@ struct OwnUser: Sendable {
         let shared: SharedPerson?
         do {
             shared = try readShareFragment(fragment, origin: keys.origin)
-        } catch let cause as LogError {
-            throw damaged(cause)
+        } catch {
+            throw damaged(error)
         }
         guard let shared else { throw damaged() }
         for note in [shared.note, shared.indexNote].compactMap({ $0 }) {
@@ -252,8 +252,8 @@ struct OwnUser: Sendable {
         let read: OpenedCallKey
         do {
             read = try readCallKey(opened, origin: keys.origin)
-        } catch let cause as LogError {
-            throw CallsignError(CallsignError.LocalCode.callKeyInvalid, "What was sealed is no call's key.", cause: cause)
+        } catch {
+            throw CallsignError(CallsignError.LocalCode.callKeyInvalid, "What was sealed is no call's key.", cause: error)
         }
         if let note = read.note { _ = try await compare(userId, note) }
         return read.content

@@ -3,9 +3,9 @@ import Foundation
 
 // How a push is shown, judged by the server's time (docs/push.md).
 
-/// The call of a push. `uuid` is the system's name of it, the same for each push and message of the call. `callerName` is what to show:
-/// the user's own name for the caller, else the caller's. Where `isContact` is false the caller is a stranger, who may have any name:
-/// say so.
+/// The call of a push. `uuid` is the system's name of it, the same for each push and message of the call. `callerName` is what to
+/// show: the user's own name for the caller, else the caller's. Where `isContact` is false the caller is a stranger, who may have
+/// any name: say so.
 public struct PushedCall: Sendable, Equatable {
     public let callId: String
     public let uuid: UUID
@@ -53,8 +53,8 @@ public enum StopReason: String, Sendable {
     case ended
 }
 
-/// Judges a push: `members` are those of `pushMembers`, and `deviceId` is this device, nil where there is none. `serverNowMs` is the
-/// time by the server's clock, nil until it has named it. `isSeen` says that the push's `eventId` was judged before.
+/// Judges a push: `members` are those of `pushMembers`, and `deviceId` is this device, nil where there is none. `serverNowMs` is
+/// the time by the server's clock, nil until it has named it. `isSeen` says that the push's `eventId` was judged before.
 public func judgePush(_ members: [String: String], deviceId: UInt64?, serverNowMs: Int?, isSeen: Bool) -> PushAction {
     let type = members["type"] ?? ""
     guard let deviceId else { return .nothing }

@@ -3,8 +3,8 @@ import Foundation
 
 // What Apple's systems hand to an app: the dictionary of a push, and the words that stand for it.
 
-/// The members of a push as texts, from PushKit's `dictionaryPayload` or a notification's `userInfo`. Where they are sealed, `sealed` is
-/// among them, which `Callsign` opens.
+/// The members of a push as texts, from PushKit's `dictionaryPayload` or a notification's `userInfo`. Where they are sealed,
+/// `sealed` is among them, which `Callsign` opens.
 public func pushMembers(_ payload: [AnyHashable: Any]) -> [String: String] {
     var members: [String: String] = [:]
     for (name, value) in payload {
@@ -30,11 +30,12 @@ public enum PushWords: Sendable, Equatable {
     case named(String, argument: String? = nil)
 
     /// In the phone's language: the app's own words, else those of this package.
-    public func text(in bundles: [Bundle] = [.main, .module]) -> String {
+    public func text(in bundle: Bundle = .main) -> String {
         switch self {
         case .plain(let text): return text
         case .named(let name, let argument):
-            let found = bundles.lazy.map { $0.localizedString(forKey: name, value: name, table: nil) }.first { $0 != name }
+            let texts = [bundle, .module].lazy.map { $0.localizedString(forKey: name, value: name, table: nil) }
+            let found = texts.first { $0 != name }
             return (found ?? name).replacingOccurrences(of: "%@", with: argument ?? "")
         }
     }

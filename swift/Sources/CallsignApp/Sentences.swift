@@ -138,13 +138,19 @@ private let sentences: [Sentences] = [
         "REMOVAL_IGNORED"),
     Sentences(
         "A device in this call could not be checked and can’t hear you. Its owner can leave and join again.",
-        "Không xác minh được một thiết bị trong cuộc gọi nên thiết bị đó không nghe được bạn. Người dùng thiết bị có thể rời đi rồi tham gia lại.",
+        """
+        Không xác minh được một thiết bị trong cuộc gọi nên thiết bị đó không nghe được bạn. Người dùng thiết bị \
+        có thể rời đi rồi tham gia lại.
+        """,
         "Ein Gerät in diesem Anruf ließ sich nicht prüfen und hört dich nicht. Wer es benutzt, kann gehen und wieder beitreten.",
         "KEY_LEFT_OUT"),
     Sentences(
         "This person’s identity could not be confirmed, so nothing was sent. Check with them another way.",
         "Không xác nhận được danh tính của người này nên chưa có gì được gửi đi. Hãy hỏi lại họ bằng cách khác.",
-        "Die Identität dieser Person ließ sich nicht bestätigen, deshalb wurde nichts gesendet. Frag auf einem anderen Weg bei ihr nach.",
+        """
+        Die Identität dieser Person ließ sich nicht bestätigen, deshalb wurde nichts gesendet. Frag auf einem \
+        anderen Weg bei ihr nach.
+        """,
         "KEYS_REFUSED"),
     Sentences(
         "This contact has new devices. Compare the code with them before you go on.",

@@ -12,7 +12,7 @@ func listedDevice(_ deviceId: UInt64, publicKey: String, signingKey: String) thr
     let octets = try decodeBase64(publicKey)
     return ListedDevice(
         deviceId: deviceId,
-        algorithm: rsaSpkiOf(octets) == nil ? .p256 : .rsa2048,
+        algorithm: rsaSPKI(of: octets) == nil ? .p256 : .rsa2048,
         publicKeySha256: sha256(octets),
         signingKey: try decodeBase64(signingKey)
     )

@@ -4,4 +4,6 @@ extension CallsignError.LocalCode {
     static let mediaUnsupported = "MEDIA_UNSUPPORTED"
 }
 
-func withLowS(_ signature: [UInt8]) throws(LogError) -> [UInt8] { signature }
+func personOf(_ members: [String: JSONValue]) throws -> Person {
+    Person(userId: try members.needId("userId"), displayName: members.text("displayName") ?? "", alias: members.text("alias"))
+}

@@ -18,7 +18,7 @@ package func p256Verify(publicKey: [UInt8], message: [UInt8], signature: [UInt8]
 }
 
 /// Whether a signature r || s has the higher of its two s.
-func hasHighS(_ signature: [UInt8]) -> Bool { isBelow(halfOrder[...], signature[32...]) }
+func hasHighS(_ signature: [UInt8]) -> Bool { isBelow(halfOrder[...], signature.dropFirst(32)) }
 
 /// The signature r || s with the lower of its two s. Key stores give either.
 public func withLowS(_ signature: [UInt8]) throws(LogError) -> [UInt8] {

@@ -253,17 +253,16 @@ import CallsignVerify
     private func sealed(_ seal: CallAct.Seal, _ key: [UInt8]?) async throws -> CallInput.Done {
         guard let key else { throw CallsignError(CallsignError.LocalCode.keyMissing, "The key to seal was wiped.") }
         let binding = bindingOf(seal.use, try seal.nonce.map { try decodeBase64($0) })
-        let sealed =
-            switch seal.receivers {
-            case .users(let userIds): try await exchange.sealForUsers(key, userIds, binding)
-            case .participants(let participants, let userIds):
-                try await exchange.sealForCall(key, participants, userIds, binding)
-            case .members(let participants, let keyMembers):
-                try await exchange.sealAgain(key, keyMembers, participants, binding)
-            case .asker(let ask, let keyMembers):
-                return CallInput.Done(
-                    act: seal.act, text: try await exchange.sealForDevice(key, keyMembers, ask, binding))
-            }
+        let sealed: SealedKeys
+        switch seal.receivers {
+        case .users(let userIds): sealed = try await exchange.sealForUsers(key, userIds, binding)
+        case .participants(let participants, let userIds):
+            sealed = try await exchange.sealForCall(key, participants, userIds, binding)
+        case .members(let participants, let keyMembers):
+            sealed = try await exchange.sealAgain(key, keyMembers, participants, binding)
+        case .asker(let ask, let keyMembers):
+            return CallInput.Done(act: seal.act, text: try await exchange.sealForDevice(key, keyMembers, ask, binding))
+        }
         try keys.bind(key, binding, keyMembers: sealed.keyMembers)
         let set = KeySet(keyMembers: sealed.keyMembers, members: sealed.members)
         return CallInput.Done(act: seal.act, texts: sealed.texts, set: set, without: sealed.without)

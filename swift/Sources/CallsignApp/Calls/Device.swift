@@ -214,7 +214,6 @@ struct Ringing: Sendable, Equatable {
     let from: Sender?
     let invitedAtMs: Int
     let untilMs: Int
-    var wasLowered = false
 }
 
 /// Noted for the next start: the call that it is in; those that it has left, and the server may not have heard; and calls whose key

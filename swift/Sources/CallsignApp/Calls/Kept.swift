@@ -2,6 +2,13 @@ import CallsignVerify
 
 // What is noted for the next start, as the app's storage has it.
 
+/// What was noted for this start. Throws as `AppStorage.read`.
+func readKept(_ storage: any AppStorage, userId: UInt64) async throws -> Kept {
+    try await storage.read(keptKey(userId), keptIn) ?? Kept()
+}
+
+func keptKey(_ userId: UInt64) -> String { "call.\(userId)" }
+
 /// Nil for members of another form.
 func keptIn(_ members: [String: JSONValue]) -> Kept? {
     guard let opened = try? members["opened"] == nil ? [] : members.members("opened").map(openedIn),

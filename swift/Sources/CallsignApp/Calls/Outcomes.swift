@@ -71,7 +71,7 @@ extension Turn {
         switch purpose {
         case .startSeal(let command), .startCall(let command): onNotStarted(command, failure)
         case .crossedPending(let command, let callId, let refused): onCrossed(command, callId, [], refused)
-        case .crossedOpen(let crossed): onCrossedRefused(crossed.command, crossed.ringing, failure)
+        case .crossedOpen(let crossed): onCrossedRefused(crossed.command, crossed.ringing, crossed.failure)
         case .leave(let callId, let command):
             // It has ended here in any case; where the server knows of no such call any more, it need not be told again.
             if failure.isGone { onLeft(callId) } else if failure.hasCode("NO_ANSWER") { leaveAgain(callId) }

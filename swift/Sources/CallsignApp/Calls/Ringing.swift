@@ -13,8 +13,7 @@ extension Turn {
             epoch: invitation.keyEpoch,
             from: invitation.keyFrom,
             invitedAtMs: invitation.sentAtMs,
-            untilMs: nowMs + ringsForMs(invitation),
-            wasLowered: invitation.wasLowered
+            untilMs: nowMs + ringsForMs(invitation)
         )
     }
 
@@ -39,7 +38,7 @@ extension Turn {
         let callId = ringing.callId
         if call(callId) != nil || ringing.untilMs <= nowMs || hasEnded(callId, invitedAtMs: ringing.invitedAtMs) { return }
         let invited = Invited(epoch: ringing.epoch, text: ringing.text, from: ringing.from)
-        add(ringing, .ringingIn(Rings(invited: invited, untilMs: ringing.untilMs, wasLowered: ringing.wasLowered)))
+        add(ringing, .ringingIn(Rings(invited: invited, untilMs: ringing.untilMs)))
         emit(callId, .ringing)
         openInvitation(callId, ringing.text)
         tellRinging(callId)
@@ -47,8 +46,7 @@ extension Turn {
 
     /// The caller's screen can say so; that it rings does not hang on it.
     func tellRinging(_ callId: String) {
-        guard let rings = call(callId)?.phase.rings else { return }
-        act(.send(destination: "/app/call/\(callId)/ringing", body: rings.wasLowered ? ["wasLowered": true] : [:]))
+        if call(callId)?.phase.rings != nil { act(.send(destination: "/app/call/\(callId)/ringing", body: [:])) }
     }
 
     func onRingDue(_ callId: String) { decline(callId, .timeout, nil) }
