@@ -43,6 +43,7 @@ struct SystemCall: Equatable {
     private let me: Callsign
     private let asking: Asking
     private var shown: [UUID: Shown] = [:]
+    private var hungUp: Set<UUID> = []
 
     init(_ me: Callsign, _ asking: Asking) {
         self.me = me
@@ -56,7 +57,7 @@ struct SystemCall: Equatable {
         let call = SystemCall(
             uuid: report.uuid, handle: report.handle, name: report.caller.text(), isVideo: report.isVideo)
         begin(call, report.callId, reported)
-        if let reason = report.endsAs { return end(report.uuid, reason) }
+        if let reason = report.endsAs { return stop(report.uuid, reason) }
         Task {
             try? await Task.sleep(for: .milliseconds(report.forMs))
             if callOf(report.callId) == nil { end(report.uuid, .unanswered) }
@@ -68,6 +69,8 @@ struct SystemCall: Equatable {
         let uuid = callUUID(call.callId)
         let name = shownName(call.caller.name, isContact: call.caller.isContact != false).text()
         let shownCall = SystemCall(uuid: uuid, handle: "\(call.caller.userId)", name: name, isVideo: call.isVideo)
+        // Declined before the socket told of it.
+        if hungUp.contains(uuid) { return }
         if rings(uuid) { reported() } else { begin(shownCall, call.callId, reported) }
         follow(call)
     }
@@ -90,8 +93,8 @@ struct SystemCall: Equatable {
 
     /// By a push that says so, or by the server's time.
     func stop(_ uuid: UUID, _ reason: SystemEnd) {
-        if let callId = shown[uuid]?.callId, callOf(callId)?.state.value == .active { return }
-        end(uuid, reason)
+        let state = shown[uuid].flatMap { callOf($0.callId)?.state.value }
+        if state == nil || state == .ringing || state == .ended { end(uuid, reason) }
     }
 
     /// False where there is no such call any more. A question about keys leaves the call as it is: the app's screen asks.
@@ -112,7 +115,9 @@ struct SystemCall: Equatable {
     /// Declines what rings, and leaves or ends the rest.
     func hangUp(_ uuid: UUID, reason: DeclineReason = .declined) {
         guard let callId = shown.removeValue(forKey: uuid)?.callId else { return }
+        hungUp.insert(uuid)
         asking.start { [self] in
+            defer { hungUp.remove(uuid) }
             guard let call = await awaitCall(callId) else { return }
             if call.isIncoming && call.state.value == .ringing {
                 try await call.decline(reason)
