@@ -1,8 +1,8 @@
 import CallsignCrypto
 import CallsignVerify
 
-// A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode Auth,
-// so only the receiver can open it, and opening proves which device sealed it. RsaSeal.swift has the form for RSA keys.
+// A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
+// Auth, so only the receiver can open it, and opening proves which device sealed it. RsaSeal.swift has the form for RSA keys.
 
 /// A device to seal for, or that has sealed.
 public struct KeyHolder: Sendable, Equatable {
@@ -13,8 +13,8 @@ public struct KeyHolder: Sendable, Equatable {
     /// SHA-256 of the logged public key.
     let keyHash: [UInt8]
 
-    /// `publicKey` is base64, as it is registered: a key of P-256 as SPKI or the point alone, or one of RSA-2048 as SPKI or PKCS#1.
-    /// Throws `KEY_UNSUPPORTED` for less than a point; another one that is none is found out when it is used.
+    /// `publicKey` is base64, as it is registered: a key of P-256 as SPKI or the point alone, or one of RSA-2048 as SPKI or
+    /// PKCS#1. Throws `KEY_UNSUPPORTED` for less than a point; another one that is none is found out when it is used.
     public init(userId: UInt64, deviceId: UInt64, publicKey: String) throws {
         let octets = base64Octets(publicKey) ?? []
         guard octets.count >= pointOctets else { throw keyUnsupported(userId, deviceId, "is not one of P-256") }
@@ -77,8 +77,8 @@ public struct KeyBinding: Sendable, Equatable {
 public func makeCallKey() -> [UInt8] { randomOctets(32) }
 
 /// Seals a call key with what goes with it, packed by `packCallKey` of CallsignVerify: base64. Throws `KEY_UNSUPPORTED` where the
-/// receiver's key is no point of P-256 and no RSA-2048 key, and where this device's own is not of P-256; `malformed` for what is no call
-/// or epoch.
+/// receiver's key is no point of P-256 and no RSA-2048 key, and where this device's own is not of P-256; `malformed` for what is
+/// no call or epoch.
 public func sealCallKey(
     _ content: [UInt8], from: OwnKeyHolder, to: KeyHolder, binding: KeyBinding
 ) async throws -> String {
@@ -112,8 +112,8 @@ public func openCallKey(
     }
 }
 
-/// The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The hash
-/// is repeated, which makes two keys with the same digits hard to find. Throws `malformed` for what is no call or epoch.
+/// The thirty digits that people read to each other: they are the same where key, call, epoch and the set of devices are. The
+/// hash is repeated, which makes two keys with the same digits hard to find. Throws `malformed` for what is no call or epoch.
 public func fingerprintOf(_ callKey: [UInt8], setHash: [UInt8], binding: KeyBinding) throws -> String {
     var digest = fingerprintPurpose + (try octetsOf(binding)) + setHash + callKey
     for _ in 0..<fingerprintHashes { digest = platform.sha512(digest) }

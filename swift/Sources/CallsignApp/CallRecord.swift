@@ -105,7 +105,7 @@ struct CallRecord: Sendable, Equatable {
     func person(_ userId: UInt64) -> Person { participant(userId)?.person ?? Person(userId: userId, displayName: "") }
 
     /// With what an event of the call's topic tells.
-    func changed(by event: [String: JSONValue]) throws -> CallRecord {
+    func changedBy(_ event: [String: JSONValue]) throws -> CallRecord {
         var record = self
         record.version = try event.needNumber("version")
         if event.text("type") == "host_changed" {
@@ -165,15 +165,6 @@ func keyFromIn(_ members: [String: JSONValue]) throws -> Sender? {
     return Sender(userId: try members.needId("keyFromUserId"), deviceId: try members.needId("keyFromDeviceId"))
 }
 
-/// The caller in an invitation, or in the record of a call that rings.
-func callerIn(_ members: [String: JSONValue]) throws -> Person {
-    Person(
-        userId: try members.needId("callerId"),
-        displayName: members.text("displayName") ?? members.text("callerName") ?? "",
-        alias: members.text("alias"),
-        isContact: members.text("isContact").map { $0 == "true" }
-    )
-}
 
 func participantOf(_ members: [String: JSONValue]) throws -> CallParticipant {
     CallParticipant(

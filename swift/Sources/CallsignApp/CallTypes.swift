@@ -1,24 +1,5 @@
 // What an app sees of a call, apart from the call itself (Call.swift).
 
-/// A person. `displayName` is their own choice, `alias` this user's own name for them. Where `isContact` is false they are a
-/// stranger, who may have any name: say so on the screen. It is nil until that is known.
-public struct Person: Sendable, Equatable {
-    public var userId: UInt64
-    public var displayName: String
-    public var alias: String?
-    public var isContact: Bool?
-
-    public init(userId: UInt64, displayName: String, alias: String? = nil, isContact: Bool? = nil) {
-        self.userId = userId
-        self.displayName = displayName
-        self.alias = alias
-        self.isContact = isContact
-    }
-
-    /// For screens.
-    public var name: String { alias ?? displayName }
-}
-
 public enum CallState: String, Sendable {
     /// It rings: here if it is incoming, else at the callees.
     case ringing

@@ -3,6 +3,8 @@
     private var result: Result<Value, any Error>?
     private var waiting: [CheckedContinuation<Value, any Error>] = []
 
+    nonisolated init() {}
+
     var isCompleted: Bool { result != nil }
 
     var value: Value {
@@ -30,6 +32,8 @@
 @CallsignActor final class Turns {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    nonisolated init() {}
 
     func one<Value>(_ act: @CallsignActor () async throws -> Value) async rethrows -> Value {
         if isTaken {

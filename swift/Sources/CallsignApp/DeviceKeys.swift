@@ -1,8 +1,9 @@
 import CallsignCrypto
 import CallsignVerify
 
-/// The device's keys: one that call keys are sealed for, and one that signs device lists. Both are of P-256. Keep them under their
-/// user, so that a restart and a later sign-in find the same device. These are the operations on them, wherever they are kept.
+/// The device's keys: one that call keys are sealed for, and one that signs device lists. Both are of P-256. Keep them under
+/// their user, so that a restart and a later sign-in find the same device. These are the operations on them, wherever they are
+/// kept.
 public protocol DeviceKeys: Sendable {
     /// SPKI, base64: as it is registered and logged.
     var publicKey: String { get }
@@ -10,7 +11,8 @@ public protocol DeviceKeys: Sendable {
     /// The uncompressed point, base64.
     var signingKey: String { get }
 
-    /// ECDH with an uncompressed point of 65 octets: the x-coordinate, 32 octets. Throws for octets that are no point on the curve.
+    /// ECDH with an uncompressed point of 65 octets: the x-coordinate, 32 octets. Throws for octets that are no point on the
+    /// curve.
     func agree(_ point: [UInt8]) async throws -> [UInt8]
 
     /// ECDSA with SHA-256: the 64 octets r || s.

@@ -1,7 +1,7 @@
 import CallsignCrypto
 
-// HPKE (RFC 9180) in mode Auth, single shot: DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. CryptoKit's own HPKE wants its own
-// kinds of keys and iOS 17; keys behind `DeviceKeys` have `agree` alone.
+// HPKE (RFC 9180) in mode Auth, single shot: DHKEM(P-256, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. CryptoKit's own HPKE wants its
+// own kinds of keys and iOS 17; keys behind `DeviceKeys` have `agree` alone.
 
 /// A private key of P-256, wherever it is kept, and its public key: an uncompressed point. `agree` is that of `DeviceKeys`.
 struct AgreementKey: Sendable {
@@ -35,8 +35,8 @@ struct HpkeContext: Sendable {
     var aead = Aead.aes256GCM
 }
 
-/// `SealAuth` (6.1): `enc` of 65 octets, then the ciphertext. Throws `CryptoError` for a `receiver` off the curve. Test vectors give
-/// their `ephemeral` key.
+/// `SealAuth` (6.1): `enc` of 65 octets, then the ciphertext. Throws `CryptoError` for a `receiver` off the curve. Test vectors
+/// give their `ephemeral` key.
 func sealAuth(
     _ plaintext: [UInt8], sender: AgreementKey, receiver: [UInt8], _ context: HpkeContext,
     ephemeral: AgreementKey = .ephemeral()
@@ -49,7 +49,8 @@ func sealAuth(
     return enc + (try platform.sealGCM(key: key, nonce: nonce, plaintext, authenticating: context.aad))
 }
 
-/// `OpenAuth` (6.1) of what `sealAuth` gave. Throws `CryptoError` unless `sender` sealed it for `receiver` with the same `context`.
+/// `OpenAuth` (6.1) of what `sealAuth` gave. Throws `CryptoError` unless `sender` sealed it for `receiver` with the same
+/// `context`.
 func openAuth(
     _ sealed: [UInt8], sender: [UInt8], receiver: AgreementKey, _ context: HpkeContext
 ) async throws -> [UInt8] {
@@ -92,7 +93,9 @@ private func labeledExtract(_ suite: [UInt8], salt: [UInt8], _ label: String, _ 
 }
 
 /// `LabeledExpand` (4).
-private func labeledExpand(_ suite: [UInt8], _ pseudorandom: [UInt8], _ label: String, _ info: [UInt8], _ length: Int) -> [UInt8] {
+private func labeledExpand(
+    _ suite: [UInt8], _ pseudorandom: [UInt8], _ label: String, _ info: [UInt8], _ length: Int
+) -> [UInt8] {
     let labeledInfo = i2osp(length) + version + suite + Array(label.utf8) + info
     return HKDF.expand(.sha256, pseudorandom: pseudorandom, info: labeledInfo, length: length)
 }

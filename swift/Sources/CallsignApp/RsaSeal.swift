@@ -13,8 +13,8 @@ func rsaSPKI(of octets: [UInt8]) -> [UInt8]? {
     return prefix == pkcs1 ? spkiAlone + octets : nil
 }
 
-/// The form's number, and all that follows it. `info` is the use of the key, and `spki` the key of `to`. Throws `KEY_UNSUPPORTED` for
-/// one that can't be used.
+/// The form's number, and all that follows it. `info` is the use of the key, and `spki` the key of `to`. Throws `KEY_UNSUPPORTED`
+/// for one that can't be used.
 func sealForRSA(
     _ plaintext: [UInt8], sender: any DeviceKeys, to: KeyHolder, spki: [UInt8], info: [UInt8]
 ) async throws -> [UInt8] {

@@ -1,6 +1,7 @@
 import CallsignVerify
 
-/// A value that changes, to show: `value` is it now, and `values` tells of each change. A reader that is slow gets the newest only.
+/// A value that changes, to show: `value` is it now, and `values` tells of each change. A reader that is slow gets the newest
+/// only.
 public final class Watched<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
@@ -26,6 +27,9 @@ public final class Watched<Value: Sendable>: Sendable {
             reader.onTermination = { [weak self] _ in self?.forget(number) }
         }
     }
+
+    /// Whether anybody reads `values` now.
+    var isRead: Bool { state.with { !$0.readers.isEmpty } }
 
     func set(_ value: Value) {
         state.with { state in

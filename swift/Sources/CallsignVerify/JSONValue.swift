@@ -93,6 +93,17 @@ private func quoted(_ text: String) -> String {
     return written + "\""
 }
 
+/// Whether Swift takes the name for one of ASCII letters alone, though it is none: U+212A, the sign of kelvin, is the same as "K"
+/// to a dictionary. No other reader finds such a member by that name, so it is left out.
+private func isTakenForASCII(_ name: String) -> Bool {
+    guard name.utf8.contains(where: { $0 >= 0x80 }) else { return false }
+    let folded = String(String.UnicodeScalarView(name.unicodeScalars.map { asciiOf[$0] ?? $0 }))
+    return folded.utf8.allSatisfy { $0 < 0x80 }
+}
+
+/// Every character that is canonically the same as one of ASCII (Unicode Standard, 3.7).
+private let asciiOf: [Unicode.Scalar: Unicode.Scalar] = ["\u{37e}": ";", "\u{1fef}": "`", "\u{212a}": "K"]
+
 private struct JSONReader {
     /// No answer of a log has more than four.
     private static let depthMax = 32
@@ -152,7 +163,7 @@ private struct JSONReader {
         repeat {
             skipSpace()
             guard let name = string(), take(UInt8(ascii: ":")), let value = value() else { return nil }
-            members[name] = value
+            if !isTakenForASCII(name) { members[name] = value }
         } while take(UInt8(ascii: ","))
         return take(UInt8(ascii: "}")) ? .object(members) : nil
     }

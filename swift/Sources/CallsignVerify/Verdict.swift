@@ -62,6 +62,11 @@ public enum Check: String, Sendable {
 public struct Evidence: Sendable, Equatable {
     public let known: String
     public let seen: String
+
+    package init(known: String, seen: String) {
+        self.known = known
+        self.seen = seen
+    }
 }
 
 /// Something the log said does not hold: use nothing of that answer. `detail` is a sentence for the app's own log, no text for

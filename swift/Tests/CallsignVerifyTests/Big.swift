@@ -80,8 +80,10 @@ struct Big: Equatable, Comparable {
     }
 
     static func % (number: Big, modulus: Big) -> Big {
-        var rest = Big(0)
-        for at in (0..<number.bitCount).reversed() {
+        // With one digit less than the modulus, what is left of the number is below it.
+        let low = max(0, number.digits.count - modulus.digits.count + 1)
+        var rest = Big(digits: Array(number.digits[low...]))
+        for at in (0..<32 * low).reversed() {
             rest = rest + rest + Big(number.bit(at) ? 1 : 0)
             if rest >= modulus { rest = rest - modulus }
         }

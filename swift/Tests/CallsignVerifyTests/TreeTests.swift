@@ -207,6 +207,26 @@ final class DerivedLogTests: XCTestCase {
         XCTAssertEqual(old.check, .stale)
     }
 
+    func testItsLookupResultsVerify() throws {
+        let log = try log()
+        let keys = try LogKeys.ofVerifierKey(log.text("log_vkey"), vrfPublicKey: log.text("vrf_pk_base64"))
+        let entries = log.list("entries")
+        let proofs = log.list("tlog_proofs")
+        XCTAssertGreaterThanOrEqual(proofs.count, 13)
+        for example in proofs {
+            let index = try example.number("index")
+            let entry = entries[index]
+            let (publicKey, vrfHash) = (try entry.text("publicKey"), try entry.text("vrfHash"))
+            let userId = try known(uint64(entry.text("userID")), "userID")
+            let deviceId = try known(uint64(entry.text("deviceID")), "deviceID")
+            let claim = LookupClaim(userId: userId, deviceId: deviceId, vrfHash: vrfHash, publicKey: publicKey)
+            let result = LookupResult(publicKey: publicKey, vrfHash: vrfHash, proof: try example.text("proof"))
+            guard case .holds(let verified) = verifyLookup(keys, claim, result) else { return XCTFail("entry \(index)") }
+            XCTAssertEqual(verified.index, index)
+            XCTAssertEqual(verified.checkpoint.treeSize, try example.number("size"))
+        }
+    }
+
     func testTwoRootsOfOneSizeAreAForkAndOtherSizesAreCompared() throws {
         func checkpoint(_ treeSize: Int, _ rootHash: String, _ origin: String = "log") -> SignedCheckpoint {
             SignedCheckpoint(origin: origin, treeSize: treeSize, rootHash: rootHash, note: "\(treeSize) \(rootHash)")

@@ -85,9 +85,6 @@ struct Rings: Sendable, Equatable {
 
     /// The answer to `join` was lost: the server may have this device in the call.
     var mayBeIn = false
-
-    /// It came by a push whose priority was lowered on its way.
-    var wasLowered = false
 }
 
 /// A key that came with an invitation, or for it.

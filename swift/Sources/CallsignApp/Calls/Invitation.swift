@@ -13,9 +13,6 @@ struct Invitation: Sendable, Equatable {
     let keyFrom: Sender?
     let sentAtMs: Int
     let expiresAtMs: Int
-
-    /// It came by a push whose priority was lowered on its way.
-    var wasLowered = false
 }
 
 func invitationOf(_ members: [String: JSONValue]) throws -> Invitation {
@@ -33,13 +30,11 @@ func invitationOf(_ members: [String: JSONValue]) throws -> Invitation {
     )
 }
 
-/// The invitation of a push, whose members are texts. Nil where the key was too long for a push, or the push makes no sense: the call
-/// rings with the next connection.
-func invitationIn(_ members: [String: String], wasLowered: Bool = false) -> Invitation? {
+/// The invitation of a push, whose members are texts. Nil where the key was too long for a push, or the push makes no sense: the
+/// call rings with the next connection.
+func invitationIn(_ members: [String: String]) -> Invitation? {
     guard members["encryptedAESKey"] != nil else { return nil }
     // A caller of whom it says nothing is a stranger.
     let said = ["isContact": "false"].merging(members) { $1 }
-    guard var invitation = try? invitationOf(said.mapValues(JSONValue.string)) else { return nil }
-    invitation.wasLowered = wasLowered
-    return invitation
+    return try? invitationOf(said.mapValues(JSONValue.string))
 }

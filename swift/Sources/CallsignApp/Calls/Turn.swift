@@ -57,12 +57,12 @@ final class Turn {
         if let noted { acts[noted] = .keep(kept) } else { act(.keep(kept)) }
     }
 
-    func settle(_ command: Int?, error: CallsignError? = nil, callId: String? = nil) {
+    func settle(_ command: Int?, _ error: CallsignError? = nil, callId: String? = nil) {
         if let command { act(.settle(command: command, callId: callId, error: error)) }
     }
 
-    func settleAll(_ commands: [Int], error: CallsignError? = nil, callId: String? = nil) {
-        for command in commands { settle(command, error: error, callId: callId) }
+    func settleAll(_ commands: [Int], _ error: CallsignError? = nil, callId: String? = nil) {
+        for command in commands { settle(command, error, callId: callId) }
     }
 
     func request(
@@ -72,14 +72,14 @@ final class Turn {
     }
 
     func open(
-        _ text: String, from: [Sender], use: Use, hints: SetHints, _ purpose: CallPurpose, nonce: Int? = nil
+        _ text: String, _ from: [Sender], _ use: Use, _ hints: SetHints, _ purpose: CallPurpose, nonce: Int? = nil
     ) {
         let number = wait(purpose)
         let key = self.number()
         act(.open(CallAct.Open(act: number, key: key, text: text, from: from, use: use, hints: hints, nonce: nonce)))
     }
 
-    func seal(_ key: Int, for receivers: Receivers, use: Use, _ purpose: CallPurpose, nonce: String? = nil) {
+    func seal(_ key: Int, _ receivers: Receivers, _ use: Use, _ purpose: CallPurpose, nonce: String? = nil) {
         act(.seal(CallAct.Seal(act: wait(purpose), key: key, receivers: receivers, use: use, nonce: nonce)))
     }
 

@@ -1,0 +1,20 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+// Xcode builds the app, from the folders App and Model (docs/ios.md). This builds Model alone, on Linux too.
+let package = Package(
+    name: "calls",
+    platforms: [.iOS(.v16), .macOS(.v13)],
+    dependencies: [.package(name: "callsign", path: "../../swift")],
+    targets: [
+        .target(
+            name: "Model",
+            dependencies: [
+                .product(name: "CallsignApp", package: "callsign"), .product(name: "CallsignVerify", package: "callsign"),
+            ],
+            path: "Model"
+        ),
+        .testTarget(name: "ModelTests", dependencies: ["Model"], path: "Tests"),
+    ],
+    swiftLanguageModes: [.v6]
+)
