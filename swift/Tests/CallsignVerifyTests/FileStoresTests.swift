@@ -133,4 +133,49 @@ final class FileStoresTests: XCTestCase {
             }
         }
     }
+
+    #if os(Linux)
+        /// A program that writes without end is killed in the middle of it; what it said it had kept is there.
+        func testAKilledProgramLeavesAWholeStateAndTheLastOneThatItKept() async throws {
+            for _ in 0..<5 {
+                let folder = try TemporaryFolder()
+                let writer = Process()
+                writer.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+                writer.arguments = ["CallsignVerifyTests.FileStoresTests/testWritesWithoutEndForTheTestThatKillsIt"]
+                writer.environment = ["CALLSIGN_WRITE_TO": folder.url.path]
+                let said = Pipe()
+                writer.standardOutput = said
+                try writer.run()
+                let kept = try known(lastNumber(said.fileHandleForReading), "a number")
+                kill(writer.processIdentifier, SIGKILL)
+                writer.waitUntilExit()
+                let found = try await FileCheckpointStore(folder: folder.url).get(checkpoint.origin)
+                XCTAssertGreaterThanOrEqual(try known(found, "a checkpoint").checkpoint.treeSize, kept)
+            }
+        }
+
+        func testWritesWithoutEndForTheTestThatKillsIt() async throws {
+            guard let path = ProcessInfo.processInfo.environment["CALLSIGN_WRITE_TO"] else {
+                throw XCTSkip("CALLSIGN_WRITE_TO names no folder")
+            }
+            let store = FileCheckpointStore(folder: URL(fileURLWithPath: path))
+            let pending = Array(repeating: String(repeating: "x", count: 10_000), count: 16)
+            for treeSize in 1... {
+                try await store.put(KeptCheckpoint(checkpoint: checkpoint(treeSize), pending: pending))
+                try FileHandle.standardOutput.write(contentsOf: Data("kept \(treeSize)\n".utf8))
+            }
+        }
+
+        /// The number of the last whole line, once there are twenty.
+        private func lastNumber(_ said: FileHandle) throws -> Int? {
+            var text = Data()
+            while case let piece = said.availableData, !piece.isEmpty {
+                text += piece
+                let numbers = String(decoding: text, as: UTF8.self).components(separatedBy: "\n").dropLast()
+                    .compactMap { $0.hasPrefix("kept ") ? Int($0.dropFirst(5)) : nil }
+                if numbers.count >= 20 { return numbers.last }
+            }
+            return nil
+        }
+    #endif
 }
