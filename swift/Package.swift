@@ -29,7 +29,11 @@ let package = Package(
             resources: [.process("Resources")]
         ),
         .executableTarget(name: "FirstCall", dependencies: ["CallsignApp"]),
-        .target(name: "TestSupport", dependencies: ["CallsignVerify"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: ["CallsignVerify", .target(name: "COpenSSL", condition: .when(platforms: [.linux]))],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(
             name: "CallsignCryptoTests",
             dependencies: ["CallsignCrypto", "TestSupport"],
