@@ -31,7 +31,9 @@ let package = Package(
         .executableTarget(name: "FirstCall", dependencies: ["CallsignApp"]),
         .target(
             name: "TestSupport",
-            dependencies: ["CallsignVerify", .target(name: "COpenSSL", condition: .when(platforms: [.linux]))],
+            dependencies: [
+                "CallsignVerify", "CallsignApp", .target(name: "COpenSSL", condition: .when(platforms: [.linux])),
+            ],
             path: "Tests/TestSupport"
         ),
         .testTarget(
