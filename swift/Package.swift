@@ -29,7 +29,7 @@ let package = Package(
             resources: [.process("Resources")]
         ),
         .executableTarget(name: "FirstCall", dependencies: ["CallsignApp"]),
-        .target(name: "TestSupport", dependencies: ["CallsignVerify"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["CallsignVerify", "CallsignApp"], path: "Tests/TestSupport"),
         .testTarget(
             name: "CallsignCryptoTests",
             dependencies: ["CallsignCrypto", "TestSupport"],

@@ -23,15 +23,15 @@ extension Asking {
     }
 
     /// The server wants to know who holds the phone, before it does what the person has asked for.
-    func askForProof(_ proof: ProofQuestion, title: String = Word.proveYourself.text) {
+    func askForProof(_ proof: ProofQuestion, title: String = Word.proveYourself.text) async {
         func attempt(_ act: @escaping @MainActor () async throws -> Void) async {
             do {
                 try await act()
             } catch {
-                askForProof(proof, title: (error as? CallsignError)?.sentence ?? "\(error)")
+                await askForProof(proof, title: (error as? CallsignError)?.sentence ?? "\(error)")
             }
         }
-        let sentTo = proof.sentTo
+        let sentTo = await proof.sentTo
         var choices: [Question.Choice] = []
         if sentTo != nil {
             choices.append(Question.Choice(label: Word.ok.text) { code in await attempt { try await proof.confirm(code) } })
@@ -40,7 +40,7 @@ extension Asking {
             let send = Question.Choice(label: Word.sendCode.text) { _ in
                 await attempt {
                     _ = try await proof.sendCode()
-                    self.askForProof(proof)
+                    await self.askForProof(proof)
                 }
             }
             choices.append(send)

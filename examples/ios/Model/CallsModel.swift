@@ -49,7 +49,7 @@ struct ContactsPage {
         }
         Task {
             for await proof in me.proofNeeded.values {
-                if let proof { asking.askForProof(proof) }
+                if let proof { await asking.askForProof(proof) }
             }
         }
         Task {
@@ -122,8 +122,8 @@ struct ContactsPage {
 
     func showContacts() async throws {
         do {
-            let contacts = try await me.contacts
-            let listed = try await me.devices.listState.value
+            let contacts = try me.contacts
+            let listed = try me.devices.listState.value
             let devices = if case .listed(let waiting) = listed { waiting } else { [WaitingDevice]() }
             page = .contacts(
                 ContactsPage(
@@ -133,7 +133,7 @@ struct ContactsPage {
                     devices: devices
                 ))
         } catch let error as CallsignError where error.code == "DEVICE_NOT_LISTED" {
-            for await state in try await me.devices.listState.values {
+            for await state in try me.devices.listState.values {
                 guard case .waiting(let code) = state else { continue }
                 return page = .waitingForApproval(code: code)
             }

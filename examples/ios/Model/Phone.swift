@@ -16,16 +16,17 @@ struct SystemCall: Equatable {
 
 /// The system's side of the phone.
 @MainActor protocol CallSystem: AnyObject {
-    /// Rings. `onRefused`: the system shows nothing, such as in a Focus, or during another call.
-    func ring(_ call: SystemCall, onRefused: @escaping @MainActor () -> Void)
+    /// Rings. Then it says whether the system shows it: not in a Focus, or during another call.
+    func ring(_ call: SystemCall, _ reported: @escaping @MainActor (_ isShown: Bool) -> Void)
 
     /// False where the system refuses, such as during another call.
     func place(_ call: SystemCall) async -> Bool
     func connected(_ uuid: UUID)
     func ended(_ uuid: UUID, _ reason: SystemEnd)
 
-    /// As if the person had answered on the system's screen.
+    /// As if the person had answered on the system's screen, or hung up there.
     func answer(_ uuid: UUID)
+    func hangUp(_ uuid: UUID)
 }
 
 /// Shows calls to the person and to the system, each once: it rings by push and by socket.
@@ -42,6 +43,7 @@ struct SystemCall: Equatable {
     private let me: Callsign
     private let asking: Asking
     private var shown: [UUID: Shown] = [:]
+    private var hungUp: Set<UUID> = []
 
     init(_ me: Callsign, _ asking: Asking) {
         self.me = me
@@ -51,11 +53,11 @@ struct SystemCall: Equatable {
     func rings(_ uuid: UUID) -> Bool { shown[uuid] != nil }
 
     /// By push: the call itself may come later, by the socket. Waits for nothing: Apple ends an app that reports too late.
-    func ring(_ report: CallReport) {
+    func ring(_ report: CallReport, _ reported: @escaping @MainActor () -> Void) {
         let call = SystemCall(
             uuid: report.uuid, handle: report.handle, name: report.caller.text(), isVideo: report.isVideo)
-        begin(call, report.callId)
-        if let reason = report.endsAs { return end(report.uuid, reason) }
+        begin(call, report.callId, reported)
+        if let reason = report.endsAs { return stop(report.uuid, reason) }
         Task {
             try? await Task.sleep(for: .milliseconds(report.forMs))
             if callOf(report.callId) == nil { end(report.uuid, .unanswered) }
@@ -63,12 +65,13 @@ struct SystemCall: Equatable {
     }
 
     /// By push or socket, whichever was first.
-    func ring(_ call: Call) {
+    func ring(_ call: Call, _ reported: @escaping @MainActor () -> Void = {}) {
         let uuid = callUUID(call.callId)
         let name = shownName(call.caller.name, isContact: call.caller.isContact != false).text()
-        if !rings(uuid) {
-            begin(SystemCall(uuid: uuid, handle: "\(call.caller.userId)", name: name, isVideo: call.isVideo), call.callId)
-        }
+        let shownCall = SystemCall(uuid: uuid, handle: "\(call.caller.userId)", name: name, isVideo: call.isVideo)
+        // Declined before the socket told of it.
+        if hungUp.contains(uuid) { return }
+        if rings(uuid) { reported() } else { begin(shownCall, call.callId, reported) }
         follow(call)
     }
 
@@ -76,8 +79,8 @@ struct SystemCall: Equatable {
     func place(to userId: UInt64, name: String, isVideo: Bool = false) async throws {
         let call = try await me.call(userId, isVideo: isVideo)
         let uuid = callUUID(call.callId)
-        // Both have called each other: it rang here already.
-        if call.isIncoming { return follow(call) }
+        // Both have called each other: the other person's call goes on, and is answered.
+        if call.isIncoming { return ring(call) { self.system?.answer(uuid) } }
         let placed = SystemCall(uuid: uuid, handle: "\(userId)", name: name, isVideo: isVideo)
         shown[uuid] = Shown(call: placed, callId: call.callId)
         guard await system?.place(placed) != false else {
@@ -90,8 +93,8 @@ struct SystemCall: Equatable {
 
     /// By a push that says so, or by the server's time.
     func stop(_ uuid: UUID, _ reason: SystemEnd) {
-        if let callId = shown[uuid]?.callId, callOf(callId)?.state.value == .active { return }
-        end(uuid, reason)
+        let state = shown[uuid].flatMap { callOf($0.callId)?.state.value }
+        if state == nil || state == .ringing || state == .ended { end(uuid, reason) }
     }
 
     /// False where there is no such call any more. A question about keys leaves the call as it is: the app's screen asks.
@@ -101,7 +104,7 @@ struct SystemCall: Equatable {
             return false
         }
         do {
-            _ = try await asking.answer(call)
+            if call.state.value == .ringing { _ = try await asking.answer(call) }
             return true
         } catch {
             asking.tell(error)
@@ -112,7 +115,9 @@ struct SystemCall: Equatable {
     /// Declines what rings, and leaves or ends the rest.
     func hangUp(_ uuid: UUID, reason: DeclineReason = .declined) {
         guard let callId = shown.removeValue(forKey: uuid)?.callId else { return }
+        hungUp.insert(uuid)
         asking.start { [self] in
+            defer { hungUp.remove(uuid) }
             guard let call = await awaitCall(callId) else { return }
             if call.isIncoming && call.state.value == .ringing {
                 try await call.decline(reason)
@@ -122,6 +127,11 @@ struct SystemCall: Equatable {
                 try await call.leave()
             }
         }
+    }
+
+    /// The system has forgotten them all.
+    func hangUpAll() {
+        for uuid in shown.keys { hangUp(uuid) }
     }
 
     /// After a push without the key, the call comes with the connection. Nil where it does not.
@@ -142,10 +152,14 @@ struct SystemCall: Equatable {
 
     private func callOf(_ callId: String) -> Call? { me.calls.value.first { $0.callId == callId } }
 
-    private func begin(_ call: SystemCall, _ callId: String) {
-        if shown[call.uuid] == nil { shown[call.uuid] = Shown(call: call, callId: callId) }
-        // It rings on at the user's other devices, and at the caller's.
-        system?.ring(call) { [weak self] in self?.shown[call.uuid] = nil }
+    private func begin(_ call: SystemCall, _ callId: String, _ reported: @escaping @MainActor () -> Void) {
+        let isNew = shown[call.uuid] == nil
+        if isNew { shown[call.uuid] = Shown(call: call, callId: callId) }
+        system?.ring(call) { [weak self] isShown in
+            // It rings on at the user's other devices. One that rings here already is refused too.
+            if isNew && !isShown { self?.shown[call.uuid] = nil }
+            reported()
+        }
     }
 
     private func end(_ uuid: UUID, _ reason: SystemEnd) {
@@ -176,7 +190,8 @@ struct SystemCall: Equatable {
             screen = CallScreen(call)
             if call.state.value == .ended { break }
         }
-        if screen?.callId == call.callId { screen = nil }
+        // Another one may ring.
+        if screen?.callId == call.callId { screen = me.calls.value.first { $0.state.value != .ended }.map(CallScreen.init) }
     }
 
     /// Whatever of it has changed.
@@ -195,6 +210,7 @@ struct SystemCall: Equatable {
 /// What the call screen shows: the call's people, its state, and the fingerprint of its key.
 struct CallScreen: Equatable {
     let callId: String
+    let uuid: UUID
     let people: String
 
     /// They may have any name, also that of a contact.
@@ -205,6 +221,7 @@ struct CallScreen: Equatable {
 
     init(_ call: Call) {
         callId = call.callId
+        uuid = callUUID(call.callId)
         people = call.participants.value.map(\.name).joined(separator: ", ")
         isStranger = call.caller.isContact == false
         state = call.state.value

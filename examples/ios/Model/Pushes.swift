@@ -15,11 +15,11 @@ import Foundation
     }
 
     /// PushKit's. The system hears of the call before this returns: not the network, the keychain or the socket is waited for.
-    func receiveVoIP(_ payload: [AnyHashable: Any], mustReport: Bool) {
+    func receiveVoIP(_ payload: [AnyHashable: Any], mustReport: Bool, _ done: @escaping @MainActor () -> Void) {
         let members = pushMembers(payload)
         let action = judgeVoIPPush(
             members, deviceId: keptDeviceId, serverNowMs: nil, rings: phone.rings, mustReport: mustReport)
-        if case .report(let report) = action { phone.ring(report) }
+        if case .report(let report) = action { phone.ring(report, done) } else { done() }
         asking.start { [self] in show(try await me.onPush(members)) }
     }
 
@@ -40,7 +40,7 @@ import Foundation
         tokens.apnsEnvironment = apnsEnvironment
         asking.start { [self] in
             guard try await me.resume() != nil else { return }
-            keptDeviceId = await me.deviceId
+            keptDeviceId = me.deviceId
             try await me.devices.putPush(tokens)
         }
     }

@@ -28,17 +28,29 @@ struct Question: Identifiable {
     @Published var notice = ""
     let me: Callsign
     private var next: [Question] = []
+    private var isClosing = false
 
     init(_ me: Callsign) { self.me = me }
 
     func ask(_ question: Question) {
-        if self.question == nil { self.question = question } else { next.append(question) }
+        next.append(question)
+        showNext()
     }
 
-    /// The alert is gone as soon as a button was pressed.
+    /// The alert goes as soon as a button was pressed, and SwiftUI shows no other one while it does.
     func choose(_ choice: Question.Choice, _ text: String) {
-        question = next.isEmpty ? nil : next.removeFirst()
+        question = nil
+        isClosing = true
         start { try await choice.act(text) }
+        Task {
+            try? await Task.sleep(for: .milliseconds(600))
+            isClosing = false
+            showNext()
+        }
+    }
+
+    private func showNext() {
+        if question == nil && !isClosing && !next.isEmpty { question = next.removeFirst() }
     }
 
     /// Runs what may fail by itself. Where a contact's keys are new it asks the person, and runs it once more when they go on.
@@ -48,6 +60,7 @@ struct Question: Identifiable {
     }
 
     func tell(_ error: any Error) {
+        if error is CancellationError { return }
         guard let error = error as? CallsignError else { return notice = "\(error)" }
         NSLog("calls: %@ %@", error.code, error.message)
         notice = error.sentence

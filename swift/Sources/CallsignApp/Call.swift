@@ -2,25 +2,24 @@
 import CallsignVerify
 
 /// A key of the call.
-public final class EpochKey: Sendable, Equatable {
+public struct EpochKey: Sendable, Equatable {
     public let epoch: Int
 
     /// Thirty digits: the same on all devices where key, call, epoch and the devices that it is sealed for are the same.
     public let fingerprint: String
-    private let octets: Locked<[UInt8]>
+    private let secret: Secret
 
-    init(epoch: Int, key: [UInt8], fingerprint: String) {
+    init(epoch: Int, secret: Secret, fingerprint: String) {
         self.epoch = epoch
+        self.secret = secret
         self.fingerprint = fingerprint
-        octets = Locked(key)
     }
 
-    /// 32 octets, which are zeros once the call has ended here.
-    public var key: [UInt8] { octets.with { $0 } }
+    /// A copy of its 32 octets, which are zeros once the call has ended here.
+    public var key: [UInt8] { secret.copy }
 
-    func forget() { octets.with { CallsignApp.wipe(&$0) } }
-
-    public static func == (one: EpochKey, other: EpochKey) -> Bool { one === other }
+    /// Nil once they were wiped: nothing is encrypted with zeros.
+    var octets: [UInt8]? { secret.octets }
 }
 
 /// A device that a key was sealed for.

@@ -73,26 +73,6 @@ public struct KeyBinding: Sendable, Equatable {
     }
 }
 
-/// A key of a call. `fingerprint` is thirty digits: the same on all devices where key, call, epoch and the devices that it is
-/// sealed for are the same.
-public struct EpochKey: Sendable, Equatable {
-    public let epoch: Int
-    public let fingerprint: String
-    private let secret: Secret
-
-    init(epoch: Int, secret: Secret, fingerprint: String) {
-        self.epoch = epoch
-        self.secret = secret
-        self.fingerprint = fingerprint
-    }
-
-    /// A copy of its 32 octets. They are wiped when the call ends here, and zeros from then on.
-    public var key: [UInt8] { secret.copy }
-
-    /// Nil once they were wiped: nothing is encrypted with zeros.
-    var octets: [UInt8]? { secret.octets }
-}
-
 /// 32 random octets.
 public func makeCallKey() -> [UInt8] { randomOctets(32) }
 

@@ -130,7 +130,8 @@ final class LiveKitSlots {
                 let isSending = isOwn && key.epoch == used.last?.epoch
                 let slot = LiveKitSlot(
                     identity: identity, key: text, keyIndex: place.keyIndex, isSending: isSending, isOver: false)
-                if let at = slots.firstIndex(where: { $0.place == place }) { slots[at].slot = slot } else { slots.append((place, slot)) }
+                let before = slots.firstIndex { $0.place == place }
+                if let before { slots[before].slot = slot } else { slots.append((place, slot)) }
             }
         }
         return slots

@@ -11,7 +11,10 @@ public class AVAudioSession: NSObject, @unchecked Sendable {
         public init(rawValue: UInt) { self.rawValue = rawValue }
         public static var allowBluetooth: Self { fatalError() }
     }
+    public enum RecordPermission: UInt, Sendable { case undetermined, denied, granted }
     public class func sharedInstance() -> AVAudioSession { fatalError() }
     public func setCategory(_ category: Category, mode: Mode, options: CategoryOptions = []) throws { fatalError() }
     public func setActive(_ active: Bool) throws { fatalError() }
+    public var recordPermission: RecordPermission { fatalError() }
+    public func requestRecordPermission(_ response: @escaping @Sendable (Bool) -> Void) { fatalError() }
 }

@@ -1,4 +1,5 @@
 @_exported import Foundation
+import UIKit
 
 public class INPersonHandle: NSObject, @unchecked Sendable {
     public enum HandleType: Int, Sendable { case unknown, emailAddress, phoneNumber }
@@ -22,4 +23,8 @@ public class INStartCallIntent: INIntent, @unchecked Sendable {
 
 public class INInteraction: NSObject, @unchecked Sendable {
     public var intent: INIntent { fatalError() }
+}
+
+extension NSUserActivity {
+    public var interaction: INInteraction? { fatalError() }
 }

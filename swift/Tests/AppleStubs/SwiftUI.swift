@@ -90,7 +90,10 @@ public struct Button: Leaf {
         role: ButtonRole? = nil, action: @escaping @MainActor () -> Void, @ViewBuilder label: () -> Content) { fatalError() }
 }
 
-public struct TextField: Leaf { public init(_ key: LocalizedStringKey, text: Binding<String>) { fatalError() } }
+public struct TextField: Leaf {
+    public init(_ key: LocalizedStringKey, text: Binding<String>) { fatalError() }
+    @_disfavoredOverload public init<S: StringProtocol>(_ title: S, text: Binding<String>) { fatalError() }
+}
 public struct Toggle: Leaf { public init(_ key: LocalizedStringKey, isOn: Binding<Bool>) { fatalError() } }
 
 public struct ShareLink: Leaf {
@@ -127,6 +130,7 @@ extension View {
     public func padding(_ length: Double? = nil) -> some View { self }
     public func disabled(_ disabled: Bool) -> some View { self }
     public func navigationTitle(_ key: LocalizedStringKey) -> some View { self }
+    @_disfavoredOverload public func navigationTitle<S: StringProtocol>(_ title: S) -> some View { self }
     public func textContentType(_ type: UITextContentType?) -> some View { self }
     public func keyboardType(_ type: UIKeyboardType) -> some View { self }
     public func textInputAutocapitalization(_ value: TextInputAutocapitalization?) -> some View { self }
@@ -147,6 +151,9 @@ extension View {
     public func alert<Actions: View, Message: View>(
         _ key: LocalizedStringKey, isPresented: Binding<Bool>, @ViewBuilder actions: () -> Actions,
         @ViewBuilder message: () -> Message) -> some View { self }
+    @_disfavoredOverload public func alert<S: StringProtocol, Actions: View, Message: View>(
+        _ title: S, isPresented: Binding<Bool>, @ViewBuilder actions: () -> Actions,
+        @ViewBuilder message: () -> Message) -> some View { self }
     public func sheet<Content: View>(isPresented: Binding<Bool>, @ViewBuilder content: @escaping () -> Content) -> some View { self }
     public func fullScreenCover<Content: View>(isPresented: Binding<Bool>, @ViewBuilder content: @escaping () -> Content) -> some View {
         self
@@ -158,11 +165,6 @@ public struct ButtonStyles: Sendable {
     public static var bordered: Self { fatalError() }
 }
 public struct Selectability: Sendable { public static var enabled: Self { fatalError() } }
-
-open class NSUserActivity: NSObject {
-    public var activityType: String { fatalError() }
-    public var webpageURL: URL? { fatalError() }
-}
 
 @propertyWrapper public struct Binding<Value> {
     public init(get: @escaping @MainActor () -> Value, set: @escaping @MainActor (Value) -> Void) { fatalError() }

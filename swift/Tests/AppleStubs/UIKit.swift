@@ -36,3 +36,9 @@ extension UIApplicationDelegate {
     public class var general: UIPasteboard { fatalError() }
     public var string: String? { get { fatalError() } set { fatalError() } }
 }
+
+/// Of Foundation on Apple's systems.
+open class NSUserActivity: NSObject {
+    public var activityType: String { fatalError() }
+    public var webpageURL: URL? { fatalError() }
+}

@@ -27,7 +27,8 @@ struct Device: Sendable {
     var deviceName: String { Sender(userId: userId, deviceId: deviceId).deviceName }
 }
 
-/// `aheadMs` is the server's time less the device's own, which runs evenly. `isKnown` says whether the server has named its time yet.
+/// `aheadMs` is the server's time less the device's own, which runs evenly. `isKnown` says whether the server has named its time
+/// yet.
 struct ServerClock: Sendable, Equatable {
     let aheadMs: Int
     let isKnown: Bool
@@ -163,8 +164,8 @@ struct Sender: Sendable, Equatable {
     var deviceName: String { "\(userId)_\(deviceId)" }
 }
 
-/// The shell knows the octets by the number `key`: equal octets have the same number. A provisional one is not the host's, who may
-/// replace it.
+/// The shell knows the octets by the number `key`: equal octets have the same number. A provisional one is not the host's, who
+/// may replace it.
 struct HeldKey: Sendable, Equatable {
     var epoch: Int
     var key: Int
@@ -188,8 +189,8 @@ struct KeyState: Sendable, Equatable {
     var held: [HeldKey]
 }
 
-/// Frames are sealed with the key of `epoch`, 0 before the first. Newer ones are taken when `uses` say, older ones go when `drops`
-/// say.
+/// Frames are sealed with the key of `epoch`, 0 before the first. Newer ones are taken when `uses` say, older ones go when
+/// `drops` say.
 struct Sending: Sendable, Equatable {
     var epoch: Int
     var uses: [Due]
@@ -216,8 +217,8 @@ struct Ringing: Sendable, Equatable {
     let untilMs: Int
 }
 
-/// Noted for the next start: the call that it is in; those that it has left, and the server may not have heard; and calls whose key
-/// this device has had, the one that was last in use at the end.
+/// Noted for the next start: the call that it is in; those that it has left, and the server may not have heard; and calls whose
+/// key this device has had, the one that was last in use at the end.
 struct Kept: Sendable, Equatable {
     var callId: String?
     var leaving: [String] = []
@@ -227,8 +228,8 @@ struct Kept: Sendable, Equatable {
     var accepted: [String] = []
 }
 
-/// The newest `epoch` of a call. After a restart no older one is taken, and once the call has ended neither is this one. This device
-/// has removed the users `removed`.
+/// The newest `epoch` of a call. After a restart no older one is taken, and once the call has ended neither is this one. This
+/// device has removed the users `removed`.
 struct OpenedCall: Sendable, Equatable {
     let callId: String
     let epoch: Int

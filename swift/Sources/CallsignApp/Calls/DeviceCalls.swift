@@ -1,6 +1,7 @@
-// Decides the calls of one device, as `src/app/calls/device-call.ts` does: an input (Input.swift) and the time go in; the device's new
-// state (Device.swift) and the acts to carry out (Act.swift) come out. Both play the same stories (test/vectors/device-calls.jsonl).
-// The shell carries out the acts in their order, gives each outcome back as an input, and says `time` at `nextDeadlineMs`.
+// Decides the calls of one device, as `src/app/calls/device-call.ts` does: an input (Input.swift) and the time go in; the
+// device's new state (Device.swift) and the acts to carry out (Act.swift) come out. Both play the same stories
+// (test/vectors/device-calls.jsonl). The shell carries out the acts in their order, gives each outcome back as an input, and says
+// `time` at `nextDeadlineMs`.
 
 struct CallDecision: Sendable {
     var device: Device

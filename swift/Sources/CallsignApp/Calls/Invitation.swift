@@ -30,8 +30,8 @@ func invitationOf(_ members: [String: JSONValue]) throws -> Invitation {
     )
 }
 
-/// The invitation of a push, whose members are texts. Nil where the key was too long for a push, or the push makes no sense: the call
-/// rings with the next connection.
+/// The invitation of a push, whose members are texts. Nil where the key was too long for a push, or the push makes no sense: the
+/// call rings with the next connection.
 func invitationIn(_ members: [String: String]) -> Invitation? {
     guard members["encryptedAESKey"] != nil else { return nil }
     // A caller of whom it says nothing is a stranger.

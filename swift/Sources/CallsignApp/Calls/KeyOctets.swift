@@ -14,7 +14,7 @@ import CallsignVerify
         let keyMembers: String
     }
 
-    private var octets: [Int: [UInt8]] = [:]
+    private var secrets: [Int: Secret] = [:]
 
     /// A fingerprint takes thousands of hashes.
     private var epochKeys: [Place: EpochKey] = [:]
@@ -26,13 +26,13 @@ import CallsignVerify
     private var hashes: [[UInt8]] = []
 
     /// 32 random octets.
-    func make(_ key: Int) { octets[key] = makeCallKey() }
+    func make(_ key: Int) { secrets[key] = Secret(makeCallKey()) }
 
     /// Gives its number, which equal octets share. Throws as `bind`.
     func put(_ key: Int, _ opened: [UInt8], _ binding: KeyBinding, keyMembers: String) throws -> Int {
         try bind(opened, binding, keyMembers: keyMembers)
-        if let known = octets.first(where: { $0.value == opened }) { return known.key }
-        octets[key] = opened
+        if let known = secrets.first(where: { $0.value.copy == opened }) { return known.key }
+        secrets[key] = Secret(opened)
         return key
     }
 
@@ -50,29 +50,26 @@ import CallsignVerify
         if hashes.count > Self.purposesMax { purposes[hashes.removeFirst()] = nil }
     }
 
-    /// Nil for a key that was wiped.
-    func copyOf(_ key: Int) -> [UInt8]? { octets[key] }
+    /// It stays whole when the key is wiped. Nil for a key that was wiped.
+    func copyOf(_ key: Int) -> [UInt8]? { secrets[key]?.copy }
 
     /// Nil for a key that was wiped, and for what is no call or epoch.
     func epochKey(_ callId: String, _ held: HeldKey) -> EpochKey? {
         let place = Place(callId: callId, epoch: held.epoch, key: held.key)
         if let known = epochKeys[place] { return known }
         let binding = KeyBinding(callId: callId, epoch: held.epoch)
-        guard let key = octets[held.key], let setHash = try? hashOfSet(held.set.keyMembers),
-            let fingerprint = try? fingerprintOf(key, setHash: setHash, binding: binding)
+        guard let secret = secrets[held.key], let setHash = try? hashOfSet(held.set.keyMembers),
+            let fingerprint = try? fingerprintOf(secret.copy, setHash: setHash, binding: binding)
         else { return nil }
-        let epochKey = EpochKey(epoch: held.epoch, key: key, fingerprint: fingerprint)
+        let epochKey = EpochKey(epoch: held.epoch, secret: secret, fingerprint: fingerprint)
         epochKeys[place] = epochKey
         return epochKey
     }
 
     /// Overwrites and forgets it. Copies that an app took stay.
     func wipe(_ key: Int) {
-        for (place, epochKey) in epochKeys where place.key == key {
-            epochKey.forget()
-            epochKeys[place] = nil
-        }
-        if var key = octets.removeValue(forKey: key) { CallsignApp.wipe(&key) }
+        epochKeys = epochKeys.filter { $0.key.key != key }
+        secrets.removeValue(forKey: key)?.wipe()
     }
 
     /// More than a call has epochs, and a few hundred octets each.

@@ -70,8 +70,14 @@ private var mistakes: [(String, Decide)] {
             }
         ),
         ("keys that are never wiped", acts { _, act in if case .wipe = act { [] } else { [act] } }),
-        ("a message settled twice", acts { input, act in isSettled(act) && isQueued(input, "call_cancelled") ? [act, act] : [act] }),
-        ("a message never settled", acts { input, act in isSettled(act) && isQueued(input, "call_missed") ? [] : [act] }),
+        (
+            "a message settled twice",
+            acts { input, act in isSettled(act) && isQueued(input, "call_cancelled") ? [act, act] : [act] }
+        ),
+        (
+            "a message never settled",
+            acts { input, act in isSettled(act) && isQueued(input, "call_missed") ? [] : [act] }
+        ),
         (
             "a ring without an end",
             changed { call in

@@ -89,8 +89,8 @@ final class StoryPlayer {
         return try decision.acts.map(told)
     }
 
-    /// Each with its state, those whom it does not reach, and its room and caller where the story names them; an ended one is gone
-    /// with the next input.
+    /// Each with its state, those whom it does not reach, and its room and caller where the story names them; an ended one is
+    /// gone with the next input.
     var calls: [String] {
         device.calls.map { call in
             let people = call.record?.participants.filter { isUnreachable(call, $0) } ?? []
@@ -380,7 +380,7 @@ private func idsIn(_ said: [String: JSONValue]) throws -> [UInt64] {
 }
 
 /// A person has the device of ten times their number.
-private func deviceOf(_ userId: UInt64) -> String { Sender(userId: userId, deviceId: 10 * userId).deviceName }
+private func deviceOf(_ userId: UInt64) -> String { Sender(userId: userId, deviceId: 10 &* userId).deviceName }
 
 private func deviceOf(_ participant: CallParticipant) -> String {
     participant.deviceId == nil ? deviceOf(participant.userId) : participant.deviceName
