@@ -175,7 +175,7 @@ final class CallsTests: ServedTests {
     }
 
     func testACallOutlastsALostNetworkAndAKeyThatWasMadeMeanwhileArrivesOnce() async throws {
-        let network = BreakableNetwork(try server.development)
+        let network = BreakableNetwork(server)
         let cat = try await server.app(by: network)
         let catId = try await server.signIn(cat, "Cat")
         let bob = try TypeScriptParticipant(server.url)

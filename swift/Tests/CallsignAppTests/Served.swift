@@ -5,29 +5,12 @@ import XCTest
 
 @testable import CallsignApp
 
-/// Tests on the built server, one for the class; skipped where it is not built.
-class ServedTests: XCTestCase {
-    private static let running = Locked<[ObjectIdentifier: Served]>([:])
+/// Tests of whole apps on the built server. One that hangs ends the run.
+class ServedTests: ServerTestCase {
     private var watchdog: Task<Void, any Error>?
 
-    /// Of the server.
-    class var settings: [String: String] { [:] }
-
-    var server: Served {
-        get throws { try known(Self.running.with { $0[ObjectIdentifier(Self.self)] }, "server") }
-    }
-
-    override class func setUp() {
-        guard DevelopmentServer.isBuilt, let served = try? Served(settings) else { return }
-        running.with { $0[ObjectIdentifier(self)] = served }
-    }
-
-    override class func tearDown() {
-        running.with { $0.removeValue(forKey: ObjectIdentifier(self)) }?.close()
-    }
-
-    override func setUpWithError() throws {
-        try XCTSkipUnless(DevelopmentServer.isBuilt, "the server is not built")
+    override func setUp() async throws {
+        try await super.setUp()
         let name = name
         watchdog = Task.detached {
             try await Task.sleep(nanoseconds: 120_000_000_000)
@@ -35,45 +18,19 @@ class ServedTests: XCTestCase {
         }
     }
 
-    override func tearDown() { watchdog?.cancel() }
+    override func tearDown() async throws { watchdog?.cancel() }
 }
 
-/// A server with its people.
-final class Served: Sendable {
-    private let running: Locked<DevelopmentServer>
-    private let folder: URL
-    private let settings: [String: String]
-    private let people = Locked(0)
+private let people = Locked(0)
 
-    init(_ settings: [String: String] = [:]) throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("callsign-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        self.settings = settings
-        running = Locked(try DevelopmentServer(folder, settings: settings))
-    }
-
-    var development: DevelopmentServer { running.with { $0 } }
-    var url: String { development.url }
-
-    /// Ends the server, and starts one with the same data whose clock is so far ahead.
-    func restart(clockAheadMs: Int) throws {
-        development.close()
-        let next = try DevelopmentServer(folder, settings: settings, clockAheadMs: clockAheadMs)
-        running.with { $0 = next }
-    }
-
-    func close() {
-        development.close()
-        try? FileManager.default.removeItem(at: folder)
-    }
-
+extension DevelopmentServer {
     /// As the apps of these tests see it.
     func seen(
         _ http: any HTTPTransport = URLSessionHTTP(),
         _ sockets: (any SocketTransport)? = nil,
         nowMs: @escaping @Sendable () -> Int = systemTimeMs
     ) throws -> Server {
-        try Server(url, http: http, sockets: sockets ?? TCPStompTransport(development.stompTcp), nowMs: nowMs)
+        try Server(url, http: http, sockets: sockets ?? TCPStompTransport(stompTcp), nowMs: nowMs, language: "en")
     }
 
     func app(
@@ -92,7 +49,11 @@ final class Served: Sendable {
     }
 
     func newAddress(_ name: String) -> String {
-        "\(name)-\(people.with { people in people += 1; return people })@example.org"
+        let number = people.with { people in
+            people += 1
+            return people
+        }
+        return "\(name)-\(number)@example.com"
     }
 
     /// A new person with this name.
@@ -115,10 +76,10 @@ final class Served: Sendable {
     /// The user of the storage's session proves by a code who they are.
     func prove(_ storage: any AppStorage, _ address: String) async throws {
         let session = try await Session.open(try seen(), storage)
-        let before = try await development.code(for: address)
+        let before = try await code(for: address)
         let sent = try await session.ask("POST", "user/step-up", body: ["send": "code"]).member("challenge")
         var otp = before
-        while otp == before { otp = try await development.code(for: address) }
+        while otp == before { otp = try await code(for: address) }
         let proof = bodyOf(["challengeId": try sent.needText("challengeId"), "otp": otp])
         _ = try await session.request("POST", "user/step-up", body: proof)
     }
