@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import CallsignApp
 
-struct StoryError: Error {
+struct ConnectionStoryError: Error {
     let message: String
 
     init(_ message: String) { self.message = message }
@@ -94,7 +94,7 @@ struct ConnectionStoryPlayer {
             return .done(act: try answer(said), token: said.textOrNil("token"), recovered: said.textOrNil("recovered"))
         case "failed": return .failed(act: try answer(said), failure: try known(failure(in: said), "failure"))
         case "time": return .time
-        default: throw StoryError("no input \(on)")
+        default: throw ConnectionStoryError("no input \(on)")
         }
     }
 
@@ -107,7 +107,7 @@ struct ConnectionStoryPlayer {
     private mutating func answer(_ said: JSONValue) throws -> Int {
         let of = try said.text("of")
         guard let at = unanswered.lastIndex(where: { $0.name.hasPrefix(of) }) else {
-            throw StoryError("nothing unanswered begins with \(of)")
+            throw ConnectionStoryError("nothing unanswered begins with \(of)")
         }
         return unanswered.remove(at: at).act
     }

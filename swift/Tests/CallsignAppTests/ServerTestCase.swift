@@ -77,9 +77,6 @@ class ServerTestCase: XCTestCase {
     }
 }
 
-/// The code of the error that the act throws; nil where it throws none.
-func codeOf(_ act: () async throws -> Void) async -> String? { await refusal(act)?.code }
-
 /// The error that the act throws; nil where it throws none.
 func refusal(_ act: () async throws -> Void) async -> CallsignError? {
     do {

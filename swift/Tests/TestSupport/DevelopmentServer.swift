@@ -47,7 +47,7 @@ public final class DevelopmentServer: @unchecked Sendable {
         }
         process = nodeProcess([Self.program.path, "--dev"], environment)
         let stderr = dataFolder.appendingPathComponent("stderr")
-        FileManager.default.createFile(atPath: stderr.path, contents: nil)
+        try Data().write(to: stderr)
         process.standardError = try FileHandle(forWritingTo: stderr)
         let output = Pipe()
         process.standardOutput = output
