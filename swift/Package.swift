@@ -29,7 +29,13 @@ let package = Package(
             resources: [.process("Resources")]
         ),
         .executableTarget(name: "FirstCall", dependencies: ["CallsignApp"]),
-        .target(name: "TestSupport", dependencies: ["CallsignVerify", "CallsignApp"], path: "Tests/TestSupport"),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "CallsignVerify", "CallsignApp", .target(name: "COpenSSL", condition: .when(platforms: [.linux])),
+            ],
+            path: "Tests/TestSupport"
+        ),
         .testTarget(
             name: "CallsignCryptoTests",
             dependencies: ["CallsignCrypto", "TestSupport"],

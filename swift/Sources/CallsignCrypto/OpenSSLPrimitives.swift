@@ -134,7 +134,8 @@ package struct OpenSSLPrimitives: Primitives {
     }
 
     package func rsaEncrypt(spki: [UInt8], _ plaintext: [UInt8]) throws(CryptoError) -> [UInt8] {
-        guard let key = readSPKI(spki) else { throw .keyInvalid }
+        // The length of every key with the exponent 65537. What follows a shorter one would go unread.
+        guard spki.count == rsaSPKIOctets, let key = readSPKI(spki) else { throw .keyInvalid }
         defer { EVP_PKEY_free(key) }
         let context = EVP_PKEY_CTX_new(key, nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -143,21 +144,27 @@ package struct OpenSSLPrimitives: Primitives {
         guard EVP_PKEY_get_bits(key) == 8 * Int32(rsaOctets), EVP_PKEY_encrypt_init(context) == 1,
             EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_OAEP_PADDING) == 1,
             EVP_PKEY_CTX_set_rsa_oaep_md(context, EVP_sha256()) == 1, EVP_PKEY_CTX_set_rsa_mgf1_md(context, EVP_sha256()) == 1,
-            EVP_PKEY_encrypt(context, &sealed, &count, plaintext, plaintext.count) == 1
-        else { throw .keyInvalid }
+            EVP_PKEY_encrypt(context, &sealed, &count, plaintext, plaintext.count) == 1, count == rsaOctets
+        else {
+            ERR_clear_error()
+            throw .keyInvalid
+        }
         return sealed
     }
 
     private func digest(_ algorithm: OpaquePointer?, _ octets: [UInt8]) -> [UInt8] {
         var hash = [UInt8](repeating: 0, count: Int(EVP_MD_get_size(algorithm)))
-        EVP_Digest(octets, octets.count, &hash, nil, algorithm, nil)
+        let isMade = EVP_Digest(octets, octets.count, &hash, nil, algorithm, nil) == 1
+        // Zeros would be taken for a hash.
+        precondition(isMade, "OpenSSL has no such hash")
         return hash
     }
 
     private func hmac(_ algorithm: OpaquePointer?, _ key: [UInt8], _ octets: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Int(EVP_MD_get_size(algorithm)))
         var count: UInt32 = 0
-        _ = HMAC(algorithm, key, Int32(key.count), octets, octets.count, &code, &count)
+        let isMade = HMAC(algorithm, key, Int32(key.count), octets, octets.count, &code, &count) != nil
+        precondition(isMade, "OpenSSL has no such hash")
         return code
     }
 
@@ -211,6 +218,7 @@ private let tagOctets = 16
 private let pointOctets = 65
 private let scalarOctets = 32
 private let rsaOctets = 256
+private let rsaSPKIOctets = 294
 private let derOctetsMax = 80
 
 /// PKCS#8 (RFC 5958) of an ECPrivateKey (RFC 5915) of P-256: before the 32 octets of the key, and before the 65 of its point.

@@ -13,7 +13,8 @@ package protocol Primitives: Sendable {
     /// HMAC with SHA-512: 64 octets.
     func hmacSHA512(key: [UInt8], _ octets: [UInt8]) -> [UInt8]
 
-    /// AES-GCM with a key of 16 or 32 octets and a nonce of 12: the ciphertext, then the tag of 16. Throws `keyInvalid` for other sizes.
+    /// AES-GCM with a key of 16 or 32 octets and a nonce of 12: the ciphertext, then the tag of 16. Throws `keyInvalid` for other
+    /// sizes.
     func sealGCM(key: [UInt8], nonce: [UInt8], _ plaintext: [UInt8], authenticating: [UInt8]) throws(CryptoError) -> [UInt8]
 
     /// Opens what `sealGCM` gave. Throws `notAuthentic`.

@@ -74,8 +74,8 @@ final class CheckpointPin: Sendable {
     /// The one that was last found good.
     private let verified = Locked<SignedCheckpoint?>(nil)
 
-    /// The pairs of notes that were last found consistent: each result of an answer carries the same ones.
-    private let consistent = Remembered<Evidence>()
+    /// The two notes that were last found consistent: each result of an answer carries the same ones.
+    private let consistent = Locked<Evidence?>(nil)
 
     /// It asks `sources` in turn until the tiles of one decide. `mayBegin`: the log may be begun anew with another key under its name, so
     /// a kept checkpoint that none of the present keys has signed counts as none.
@@ -204,7 +204,7 @@ final class CheckpointPin: Sendable {
         case .holds(let found): comparison = found
         case .refused(let refusal): return .refused(refusal)
         }
-        let isKnown = consistent.find { isSame($0.known, known.note) && isSame($0.seen, seen.note) } != nil
+        let isKnown = consistent.with { $0.map { isSame($0.known, known.note) && isSame($0.seen, seen.note) } ?? false }
         if comparison == .same || isKnown { return .accepted }
         let (older, newer) = comparison == .larger ? (known, seen) : (seen, known)
         var unanswered: String?
@@ -217,7 +217,7 @@ final class CheckpointPin: Sendable {
             }
             switch found {
             case .consistent:
-                consistent.keep(Evidence(known: known.note, seen: seen.note))
+                consistent.with { $0 = Evidence(known: known.note, seen: seen.note) }
                 return .accepted
             case .inconsistent(.consistency, let detail):
                 let evidence = Evidence(known: older.note, seen: newer.note)

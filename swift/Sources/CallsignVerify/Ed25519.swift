@@ -1,7 +1,8 @@
-/// Whether the signature is one of the message by the key (RFC 8032), without the cofactor. False for any odd input: wrong lengths, a
-/// point that is not one or not canonical, a key of small order.
+/// Whether the signature is one of the message by the key (RFC 8032), without the cofactor. False for any odd input: wrong
+/// lengths, a point that is not one or not canonical, a key of small order.
 ///
-/// Libraries differ at these edges, CryptoKit from OpenSSL too, and two clients that disagree about one signature are a split view.
+/// Libraries differ at these edges, CryptoKit from OpenSSL too, and two clients that disagree about one signature are a split
+/// view.
 func ed25519Verify(publicKey: [UInt8], message: [UInt8], signature: [UInt8]) -> Bool {
     guard publicKey.count == 32, signature.count == 64, let key = EdwardsPoint(octets: publicKey), !key.isSmallOrder,
         let s = Scalar25519(octets: signature[32...])

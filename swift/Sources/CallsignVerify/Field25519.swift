@@ -1,8 +1,8 @@
-/// A number modulo 2^255 - 19 (RFC 8032, 5.1). Everything that is verified is public, so nothing has to take the same time for each
-/// input: never use this, or what is built on it, with a secret.
+/// A number modulo 2^255 - 19 (RFC 8032, 5.1). Everything that is verified is public, so nothing has to take the same time for
+/// each input: never use this, or what is built on it, with a secret.
 ///
-/// Five limbs of 51 bits, the least one first. Each function takes and gives limbs below 2^52; a number has several such forms, and
-/// only `octets` gives the least. No sum of products comes near 2^128.
+/// Five limbs of 51 bits, the least one first. Each function takes and gives limbs below 2^52; a number has several such forms,
+/// and only `octets` gives the least. No sum of products comes near 2^128.
 struct Field25519: Sendable {
     private var l0: UInt64
     private var l1: UInt64
@@ -190,7 +190,8 @@ struct Field25519: Sendable {
         return ones250.squared(times: 2) * self
     }
 
-    /// SQRT_RATIO_M1 of RFC 9496, 4.2: the root of u / v that is not negative, or, where u / v is no square, that of SQRT_M1 u / v.
+    /// SQRT_RATIO_M1 of RFC 9496, 4.2: the root of u / v that is not negative, or, where u / v is no square, that of SQRT_M1 u /
+    /// v.
     static func rootOfRatio(_ u: Field25519, _ v: Field25519) -> (isSquare: Bool, root: Field25519) {
         let v3 = v.squared * v
         let r = u * v3 * (u * (v3.squared * v)).powerForRoot

@@ -100,7 +100,7 @@ private func hashIn(_ value: JSONValue) throws(LogError) -> [UInt8] {
 }
 
 /// As JavaScript reads it, which has one kind of number.
-private func numberIn(_ value: JSONValue, max: Int) throws(LogError) -> Int {
+func numberIn(_ value: JSONValue, max: Int) throws(LogError) -> Int {
     guard case .number(let digits) = value, let number = Double(digits), number >= 0, number <= Double(max),
         number.rounded() == number
     else { throw .malformed("a number in the proof of the index is not one from 0 to \(max)") }

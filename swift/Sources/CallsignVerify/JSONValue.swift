@@ -14,9 +14,9 @@ public enum JSONValue: Sendable, Equatable {
         self.init(octets: Array(text.utf8))
     }
 
-    /// As of a text in UTF-8.
-    public init?(octets: [UInt8]) {
-        var reader = JSONReader(octets)
+    /// As of a text in UTF-8. `half` takes the place of half a surrogate pair, which is no Unicode.
+    public init?(octets: [UInt8], half: Unicode.Scalar = "\u{fffd}") {
+        var reader = JSONReader(octets, half)
         guard let value = reader.whole() else { return nil }
         self = value
     }
@@ -93,8 +93,8 @@ private func quoted(_ text: String) -> String {
     return written + "\""
 }
 
-/// Whether Swift takes the name for one of ASCII letters alone, though it is none: U+212A, the sign of kelvin, is the same as "K" to a
-/// dictionary. No other reader finds such a member by that name, so it is left out.
+/// Whether Swift takes the name for one of ASCII letters alone, though it is none: U+212A, the sign of kelvin, is the same as "K"
+/// to a dictionary. No other reader finds such a member by that name, so it is left out.
 private func isTakenForASCII(_ name: String) -> Bool {
     guard name.utf8.contains(where: { $0 >= 0x80 }) else { return false }
     let folded = String(String.UnicodeScalarView(name.unicodeScalars.map { asciiOf[$0] ?? $0 }))
@@ -109,10 +109,14 @@ private struct JSONReader {
     private static let depthMax = 32
 
     private let octets: [UInt8]
+    private let half: Unicode.Scalar
     private var at = 0
     private var depth = 0
 
-    init(_ octets: [UInt8]) { self.octets = octets }
+    init(_ octets: [UInt8], _ half: Unicode.Scalar) {
+        self.octets = octets
+        self.half = half
+    }
 
     mutating func whole() -> JSONValue? {
         guard let value = value() else { return nil }
@@ -236,17 +240,16 @@ private struct JSONReader {
         }
     }
 
-    /// A half of a pair that stands alone is replaced.
     private mutating func unicode() -> Unicode.Scalar? {
         guard let first = unit() else { return nil }
-        guard (0xd800..<0xdc00).contains(first) else { return Unicode.Scalar(first) ?? "\u{fffd}" }
+        guard (0xd800..<0xdc00).contains(first) else { return Unicode.Scalar(first) ?? half }
         let afterFirst = at
-        guard octets[at...].starts(with: "\\u".utf8) else { return "\u{fffd}" }
+        guard octets[at...].starts(with: "\\u".utf8) else { return half }
         at += 2
         guard let second = unit() else { return nil }
         guard (0xdc00..<0xe000).contains(second) else {
             at = afterFirst
-            return "\u{fffd}"
+            return half
         }
         return Unicode.Scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00))
     }

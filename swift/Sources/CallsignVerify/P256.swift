@@ -1,5 +1,5 @@
-// Points of P-256, and signatures by them as device lists have them. The platform verifies; the form of keys and signatures is checked
-// here, where platforms differ. Numbers are 32 octets each, big-endian.
+// Points of P-256, and signatures by them as device lists have them. The platform verifies; the form of keys and signatures is
+// checked here, where platforms differ. Numbers are 32 octets each, big-endian.
 
 import CallsignCrypto
 
@@ -9,8 +9,8 @@ public func isSigningKey(_ octets: [UInt8]) -> Bool {
     return isBelow(octets[1..<33], prime) && isBelow(octets[33...], prime) && platform.isP256Point(octets)
 }
 
-/// Whether the 64 octets r || s are an ECDSA signature with SHA-256 of the message by the uncompressed P-256 point. False for any odd
-/// input. Both values of s are taken.
+/// Whether the 64 octets r || s are an ECDSA signature with SHA-256 of the message by the uncompressed P-256 point. False for any
+/// odd input. Both values of s are taken.
 package func p256Verify(publicKey: [UInt8], message: [UInt8], signature: [UInt8]) -> Bool {
     guard isSigningKey(publicKey), signature.count == signatureOctets, isInOrder(signature[..<32]), isInOrder(signature[32...])
     else { return false }

@@ -23,8 +23,8 @@ struct Scalar25519: Sendable, Equatable {
         }
     }
 
-    /// Digits d0, d1... with the number as the sum of d_i 2^i. Each is zero or odd and below 2^(width - 1) in size, and of `width` in a
-    /// row at most one is not zero.
+    /// Digits d0, d1... with the number as the sum of d_i 2^i. Each is zero or odd and below 2^(width - 1) in size, and of
+    /// `width` in a row at most one is not zero.
     func digits(width: Int) -> [Int8] {
         let size = 1 << width
         var digits = [Int8](repeating: 0, count: 256)

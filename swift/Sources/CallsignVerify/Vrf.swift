@@ -1,5 +1,5 @@
-// Verification of the VRF that names a device in the log: c2sp.org/vrf-r255, which is ECVRF-RISTRETTO255-SHA512 in the terms of RFC
-// 9381, and names are its own. All integers are little-endian. Everything here is public.
+// Verification of the VRF that names a device in the log: c2sp.org/vrf-r255, which is ECVRF-RISTRETTO255-SHA512 in the terms of
+// RFC 9381, and names are its own. All integers are little-endian. Everything here is public.
 
 /// The VRF input of one device: ASCII `<userID>_<deviceID>`, both decimal without leading zeros.
 package func vrfInput(userID: UInt64, deviceID: UInt64) -> [UInt8] { Array("\(userID)_\(deviceID)".utf8) }
@@ -13,8 +13,8 @@ func parseVrfPublicKey(_ base64: String) throws(LogError) -> [UInt8] {
 }
 
 /// The VRF hash beta of the input under the key, 64 octets, once the proof shows it (ECVRF_verify with validate_key, RFC 9381,
-/// section 5.3). Throws `keyInvalid` when the key is not a canonical element or is the identity, and `proofInvalid` when the proof has
-/// another length, does not decode or does not hold.
+/// section 5.3). Throws `keyInvalid` when the key is not a canonical element or is the identity, and `proofInvalid` when the
+/// proof has another length, does not decode or does not hold.
 func verifyVrf(publicKey: [UInt8], input: [UInt8], proof: [UInt8]) throws(LogError) -> [UInt8] {
     // 1. to 3. Y, which validate_key refuses when it is the identity.
     let y = try decodePublicKey(publicKey)
@@ -38,8 +38,8 @@ func verifyVrf(publicKey: [UInt8], input: [UInt8], proof: [UInt8]) throws(LogErr
     return sha512(suite, proofToHash, gammaOctets, back)
 }
 
-/// Whether two proofs for one input, the first already verified, have the same hash. Gamma fixes the hash, so the second need not be
-/// verified.
+/// Whether two proofs for one input, the first already verified, have the same hash. Gamma fixes the hash, so the second need not
+/// be verified.
 func isOfSameHash(_ proof: [UInt8], _ other: [UInt8]) -> Bool {
     other.count == proof.count && proof.prefix(gammaLength) == other.prefix(gammaLength)
 }

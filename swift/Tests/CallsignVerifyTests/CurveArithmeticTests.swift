@@ -59,7 +59,9 @@ final class FieldTests: XCTestCase {
                 switch choice % 4 {
                 case 0: (own, number) = (own + own, number + number)
                 case 1: (own, number) = (field(operand) - own, operand + .prime - number % .prime)
-                case 2: (own, number) = (own - field(operand) - own.squared, number + .prime * Big(3) - operand - number * number % .prime)
+                case 2:
+                    own = own - field(operand) - own.squared
+                    number = number + .prime * Big(3) - operand - number * number % .prime
                 default: (own, number) = (own * own.squared, number * number % .prime * number)
                 }
                 number = number % .prime
@@ -141,7 +143,8 @@ final class PointTests: XCTestCase {
     }()
 
     private var points: [EdwardsPoint] {
-        [.base, -.base, multiple(Big(octets: octetsOf("point")), .base), multiple(Big(77), .base) + Self.torsion[3]] + Self.torsion
+        let mixed = multiple(Big(77), .base) + Self.torsion[3]
+        return [.base, -.base, multiple(Big(octets: octetsOf("point")), .base), mixed] + Self.torsion
     }
 
     func testSumsAreThoseOfTheCurvesLaw() {

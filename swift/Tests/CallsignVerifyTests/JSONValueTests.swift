@@ -8,10 +8,13 @@ final class JSONValueTests: XCTestCase {
         let good = ["null", "7", "-0.5e+3", #""a\"[[""#, "[]", #"{"a":[true,{}]}"#, nested(32), " \t\r\n[ 1 , 2 ] \n", #""""#]
         for text in good { XCTAssertNotNil(read(text), text) }
         let bad = [
-            "", " ", "<html>", "abc", "[abc]", #"{"a":b}"#, "{a:1}", "'a'", "01", "[1,]", "[,1]", "[1 2]", "{", "[", "}", "[]]", "[}",
-            "nul", "nulll", "truefalse", "True", "NaN", "Infinity", "-", "+1", ".5", "5.", "1e", "1e+", "1.e1", "-01", "0x1", "--1",
+            "", " ", "<html>", "abc", "[abc]", #"{"a":b}"#, "{a:1}", "'a'", "01", "[1,]", "[,1]", "[1 2]", "{", "[",
+            "}", "[]]", "[}",
+            "nul", "nulll", "truefalse", "True", "NaN", "Infinity", "-", "+1", ".5",
+            "5.", "1e", "1e+", "1.e1", "-01", "0x1", "--1",
             #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{,}"#, #"{"a":1 "b":2}"#, #"{1:2}"#, #"{"a"::1}"#, "[1]1", "1 1", "\u{feff}1",
-            "\u{a0}1", "1\u{b}", "\u{2028}1", "// a\n1", "1//", "[1]\0",
+            "\u{a0}1",
+            "1\u{b}", "\u{2028}1", "// a\n1", "1//", "[1]\0",
         ]
         for text in bad + [33, 1_000_000].map(nested) { XCTAssertNil(read(text), String(text.prefix(40))) }
         XCTAssertNil(read(String(repeating: "[", count: 1_000_000)))
@@ -48,7 +51,8 @@ final class JSONValueTests: XCTestCase {
             XCTAssertTrue(own.map { isSame($0, string) } ?? false, text)
         }
         let bad = [
-            #"""#, #""a"#, #""\"#, #""\""#, #""\x""#, #""\u""#, #""\u12""#, #""\u123g""#, #""\u+123""#, #""\u 123""#, #""\u12"34""#,
+            #"""#, #""a"#, #""\"#, #""\""#, #""\x""#, #""\u""#, #""\u12""#, #""\u123g""#, #""\u+123""#, #""\u 123""#,
+            #""\u12"34""#,
             #""\ud83d\u""#, #""\ud83d\uzzzz""#, #""\U0041""#, #""\'""#, "\"\n\"", "\"\t\"", "\"\u{1f}\"", "\"\u{0}\"",
             "\"\\u\u{ff11}\u{ff11}\u{ff11}\u{ff11}\"",
         ]
@@ -122,8 +126,8 @@ final class OctetsTests: XCTestCase {
         XCTAssertEqual(encodeBase64([0xfb, 0xff]), "+/8=")
         XCTAssertEqual(base64Octets(""), [])
         let bad = [
-            "A", "AA", "AAA", "AA=", "AAA==", "====", "=", "AB==", "AAB=", "+/9=", "-_8=", "AAAA\n", "AA\r\nAA", " AAAA", "AAAA ", "AAAA=",
-            "AAAA====", "AA==AAAA", "AAA\u{0}", "AA\u{ff1d}=", "\u{e9}AAA", "AAA\u{212a}", "\u{ff21}AAA", "AAAA\u{0}",
+            "A", "AA", "AAA", "AA=", "AAA==", "====", "=", "AB==", "AAB=", "+/9=", "-_8=", "AAAA\n", "AA\r\nAA", " AAAA", "AAAA ",
+            "AAAA=", "AAAA====", "AA==AAAA", "AAA\u{0}", "AA\u{ff1d}=", "\u{e9}AAA", "AAA\u{212a}", "\u{ff21}AAA", "AAAA\u{0}",
         ]
         for text in bad {
             XCTAssertNil(base64Octets(text), text)
@@ -134,8 +138,9 @@ final class OctetsTests: XCTestCase {
     func testAUint64HasOneSpelling() {
         for number in [0, 1, 10, 1 << 53, UInt64.max - 1, .max] { XCTAssertEqual(uint64("\(number)"), number) }
         let bad = [
-            "", "00", "01", "+1", "-1", " 1", "1 ", "1\n", "1_0", "1.0", "1e3", "0x1", "18446744073709551616", "99999999999999999999",
-            "184467440737095516150", "\u{661}", "\u{ff11}", "1\u{301}", "1\u{200d}", "\u{feff}1", "1\u{0}",
+            "", "00", "01", "+1", "-1", " 1", "1 ", "1\n", "1_0", "1.0", "1e3", "0x1", "18446744073709551616",
+            "99999999999999999999", "184467440737095516150", "\u{661}", "\u{ff11}", "1\u{301}", "1\u{200d}",
+            "\u{feff}1", "1\u{0}",
         ]
         for text in bad { XCTAssertNil(uint64(text), text) }
     }

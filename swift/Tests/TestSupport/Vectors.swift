@@ -27,6 +27,8 @@ public func readLines(_ name: String) throws -> [JSONValue] {
 /// A member of a test vector is not there, or of another kind.
 public struct VectorError: Error {
     let name: String
+
+    public init(name: String) { self.name = name }
 }
 
 public func known<Value>(_ value: Value?, _ name: String) throws -> Value {
@@ -47,10 +49,11 @@ extension JSONValue {
     public func hex(_ name: String) throws -> [UInt8] { try fromHex(text(name)) }
 
     /// By the platform's decoder, not the one under test.
-    public func base64(_ name: String) throws -> [UInt8] {
-        [UInt8](try known(Data(base64Encoded: text(name)), name))
-    }
+    public func base64(_ name: String) throws -> [UInt8] { try fromBase64(text(name)) }
 }
+
+/// By the platform's decoder, not the one under test.
+public func fromBase64(_ text: String) throws -> [UInt8] { [UInt8](try known(Data(base64Encoded: text), text)) }
 
 public func fromHex(_ text: String) throws -> [UInt8] {
     let digits = Array(text)
