@@ -28,12 +28,14 @@ let package = Package(
             dependencies: ["CallsignVerify", "CallsignCrypto"],
             resources: [.process("Resources")]
         ),
-        .executableTarget(name: "FirstCall", dependencies: ["CallsignApp"]),
+        // Foundation has no WebSockets on Linux: the first program uses what the tests do.
+        .executableTarget(
+            name: "FirstCall",
+            dependencies: ["CallsignApp", .target(name: "TestSupport", condition: .when(platforms: [.linux]))]
+        ),
         .target(
             name: "TestSupport",
-            dependencies: [
-                "CallsignVerify", "CallsignApp", .target(name: "COpenSSL", condition: .when(platforms: [.linux])),
-            ],
+            dependencies: ["CallsignApp", "CallsignVerify", .target(name: "COpenSSL", condition: .when(platforms: [.linux]))],
             path: "Tests/TestSupport"
         ),
         .testTarget(

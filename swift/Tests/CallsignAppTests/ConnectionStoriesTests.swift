@@ -26,11 +26,17 @@ final class ConnectionStoriesTests: XCTestCase {
         try player.begin(story)
         for step in story.list("steps") {
             let acts = try player.play(step)
-            XCTAssertEqual(acts, try step.texts("acts"), "\(name): \(step["in"]?.text ?? "")")
+            XCTAssertEqual(acts, try step.texts("acts").map(ordered), "\(name): \(step["in"]?.text ?? "")")
         }
         XCTAssertEqual(player.phase, try story.text("phase"), name)
         XCTAssertEqual(player.nextMs, story.find("next")?.int, name)
         XCTAssertEqual(try player.leave(), [], name)
+    }
+
+    /// Members of the JSON in an act in the order of their names, as Swift writes them.
+    private func ordered(_ act: String) -> String {
+        guard let start = act.firstIndex(of: "{"), let value = JSONValue(String(act[start...])) else { return act }
+        return act[..<start] + value.text
     }
 
     /// Swift has no tabs, like Kotlin.

@@ -3,12 +3,6 @@ import TestSupport
 
 @testable import CallsignApp
 
-struct StoryError: Error {
-    let message: String
-
-    init(_ message: String) { self.message = message }
-}
-
 /// Plays stories of `test/vectors/device-connection.jsonl`, whose first line says how one is read.
 struct ConnectionStoryPlayer {
     private let situations: [String: JSONValue]
@@ -52,7 +46,7 @@ struct ConnectionStoryPlayer {
     }
 
     private mutating func playOnce(_ step: JSONValue) throws -> [String] {
-        nowMs = step.find("at")?.int ?? nowMs
+        nowMs = step.find("at").flatMap { $0.int ?? $0.string.flatMap { Int($0) } } ?? nowMs
         let random = step.find("random").flatMap { Double($0.text) } ?? 0.5
         let decision = connection.decide(try input(of: step.get("in")), nowMs: nowMs, random: random)
         connection = decision.connection
@@ -94,7 +88,7 @@ struct ConnectionStoryPlayer {
             return .done(act: try answer(said), token: said.textOrNil("token"), recovered: said.textOrNil("recovered"))
         case "failed": return .failed(act: try answer(said), failure: try known(failure(in: said), "failure"))
         case "time": return .time
-        default: throw StoryError("no input \(on)")
+        default: throw StoryError(fault: "no input \(on)")
         }
     }
 
@@ -107,7 +101,7 @@ struct ConnectionStoryPlayer {
     private mutating func answer(_ said: JSONValue) throws -> Int {
         let of = try said.text("of")
         guard let at = unanswered.lastIndex(where: { $0.name.hasPrefix(of) }) else {
-            throw StoryError("nothing unanswered begins with \(of)")
+            throw StoryError(fault: "nothing unanswered begins with \(of)")
         }
         return unanswered.remove(at: at).act
     }

@@ -83,7 +83,7 @@ final class ConnectionTests: ServerTestCase {
     /// Somebody of this name asks Ann to be a contact.
     private func ask(_ name: String) async throws {
         let server = try appServer()
-        let annId = await try Session.open(server, storage).userId
+        let annId = try await Session.open(server, storage).userId
         let storage = MemoryAppStorage()
         let session = try await Session.open(server, storage)
         try await signIn(session, newAddress(name), name, storage, server)
@@ -163,7 +163,7 @@ final class ConnectionTests: ServerTestCase {
 
     func testATokenThatTheServerCallsExpiredIsRenewed() async throws {
         let address = newAddress("ann")
-        await try appRun(address).kill()
+        try await appRun(address).kill()
         let before = try await storage.get("session")
         try restart(clockAheadMs: 7_200_000)
         let ann = try await appRun(address)

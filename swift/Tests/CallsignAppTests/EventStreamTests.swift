@@ -54,10 +54,10 @@ final class EventStreamTests: XCTestCase {
         let late = await all(stream.events)
         XCTAssertEqual([heard, late], [["the end"], ["the end"]])
     }
+}
 
-    private func all(_ events: AsyncStream<String>) async -> [String] {
-        var heard: [String] = []
-        for await event in events { heard.append(event) }
-        return heard
-    }
+private func all(_ events: AsyncStream<String>) async -> [String] {
+    var heard: [String] = []
+    for await event in events { heard.append(event) }
+    return heard
 }

@@ -53,7 +53,7 @@ class ServerTestCase: XCTestCase {
 
     /// The server as an app sees it, on this system.
     func appServer(
-        http: any HTTPTransport = URLSessionHTTP(),
+        http: any HTTPTransport = platformHTTP(),
         sockets: (any SocketTransport)? = nil,
         nowMs: @escaping @Sendable () -> Int = systemTimeMs
     ) throws -> Server {
@@ -76,9 +76,6 @@ class ServerTestCase: XCTestCase {
         return "\(name)-\(number)@example.org"
     }
 }
-
-/// The code of the error that the act throws; nil where it throws none.
-func codeOf(_ act: () async throws -> Void) async -> String? { await refusal(act)?.code }
 
 /// The error that the act throws; nil where it throws none.
 func refusal(_ act: () async throws -> Void) async -> CallsignError? {

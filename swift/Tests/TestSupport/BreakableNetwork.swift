@@ -20,7 +20,7 @@ public final class BreakableNetwork: HTTPTransport, SocketTransport {
     }
 
     public convenience init(_ server: DevelopmentServer) {
-        self.init(URLSessionHTTP(), TCPStompTransport(server.stompTcp))
+        self.init(platformHTTP(), TCPStompTransport(server.stompTcp))
     }
 
     /// Breaks all connections, and each new one.

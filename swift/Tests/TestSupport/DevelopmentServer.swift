@@ -25,7 +25,7 @@ public final class DevelopmentServer: @unchecked Sendable {
     private let serverApi: String
     private let dataFolder: URL
     private let process: Process
-    private let http = URLSessionHTTP()
+    private let http = platformHTTP()
 
     /// Returns when the server is ready.
     public init(_ dataFolder: URL, settings: [String: String] = [:], clockAheadMs: Int = 0) throws {
@@ -47,7 +47,7 @@ public final class DevelopmentServer: @unchecked Sendable {
         }
         process = nodeProcess([Self.program.path, "--dev"], environment)
         let stderr = dataFolder.appendingPathComponent("stderr")
-        FileManager.default.createFile(atPath: stderr.path, contents: nil)
+        _ = FileManager.default.createFile(atPath: stderr.path, contents: nil)
         process.standardError = try FileHandle(forWritingTo: stderr)
         let output = Pipe()
         process.standardOutput = output

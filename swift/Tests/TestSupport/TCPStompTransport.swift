@@ -2,10 +2,6 @@ import CallsignApp
 import CallsignVerify
 import Foundation
 
-#if canImport(Glibc)
-    import Glibc
-#endif
-
 /// STOMP over plain TCP, for systems without WebSockets: the same frames, one after the other, each ending in a NUL. TCP has no close
 /// codes: they are told by the ERROR before, as docs/calls.md lists them.
 public final class TCPStompTransport: SocketTransport {
@@ -24,66 +20,40 @@ public final class TCPStompTransport: SocketTransport {
 
 private final class TCPSocket: Socket {
     let incoming: AsyncStream<SocketEvent>
-    private let connected: Locked<Int32?>
+    private let opened = Locked<OpenFile?>(nil)
+    private let isCancelled = Locked(false)
     private let sending = DispatchQueue(label: "stomp")
 
     init(_ host: String, _ port: UInt16, _ messageOctetsMax: Int) {
-        let file = tcpSocket()
-        connected = Locked(file)
         let (incoming, telling) = AsyncStream<SocketEvent>.makeStream()
         self.incoming = incoming
-        let connected = connected
+        let (opened, isCancelled) = (opened, isCancelled)
         Thread.detachNewThread {
             var frames = Frames(messageOctetsMax)
-            if connect(file, host, port) {
+            if let file = try? OpenFile(connectedTCP(host, port)) {
+                opened.with { $0 = file }
+                if isCancelled.with({ $0 }) { file.end() }
                 telling.yield(.open)
-                var octets = [UInt8](repeating: 0, count: 64 * 1024)
                 while !frames.isTooLong {
-                    let count = read(file, &octets, octets.count)
-                    if count <= 0 { break }
-                    for text in frames.taking(octets[..<count]) { telling.yield(.text(text)) }
+                    let octets = file.read()
+                    if octets.isEmpty { break }
+                    for text in frames.taking(octets) { telling.yield(.text(text)) }
                 }
+                file.close()
             }
             telling.yield(frames.close)
             telling.finish()
-            // No other thread names it any more.
-            connected.with { $0 = nil }
-            _ = Glibc.close(file)
         }
     }
 
     func send(_ text: String) {
-        let octets = Array(text.utf8)
-        let connected = connected
-        sending.async {
-            var at = 0
-            while at < octets.count {
-                guard let file = connected.with({ $0 }) else { return }
-                let count = octets[at...].withUnsafeBytes { Glibc.send(file, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-                if count <= 0 { return }
-                at += count
-            }
-        }
+        let opened = opened
+        sending.async { _ = opened.with { $0 }?.write(Array(text.utf8)) }
     }
 
     func cancel() {
-        connected.with { if let file = $0 { _ = shutdown(file, Int32(SHUT_RDWR)) } }
-    }
-}
-
-private func tcpSocket() -> Int32 { socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
-
-private func connect(_ file: Int32, _ host: String, _ port: UInt16) -> Bool {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    guard inet_pton(AF_INET, host, &address.sin_addr) == 1 else { return false }
-    var isOn: Int32 = 1
-    setsockopt(file, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-    return withUnsafePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            Glibc.connect(file, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-        }
+        isCancelled.with { $0 = true }
+        opened.with { $0 }?.end()
     }
 }
 
@@ -98,7 +68,7 @@ private struct Frames {
     var isTooLong: Bool { unread.count > octetsMax }
 
     /// Texts as WebSocket has them, heart-beats too.
-    mutating func taking(_ octets: ArraySlice<UInt8>) -> [String] {
+    mutating func taking(_ octets: [UInt8]) -> [String] {
         var texts: [String] = []
         for octet in octets {
             if unread.isEmpty && octet == 0x0a {
