@@ -43,8 +43,8 @@ final class IndexTails: Sendable {
 
     init(_ sources: [TailSource]) { self.sources = sources }
 
-    /// The entries of `newer` that `older` does not have: at least one, at most `entriesMax`. Unanswered at `tiles` where no source
-    /// has them.
+    /// The entries of `newer` that `older` does not have: at least one, at most `entriesMax`. Unanswered at `tiles` where no
+    /// source has them.
     func read(older: SignedCheckpoint, newer: SignedCheckpoint) async throws -> Outcome<IndexTail> {
         try await turn.one {
             if let known = kept.find({ $0.isBetween(older, newer) }) { return .holds(known.tail) }

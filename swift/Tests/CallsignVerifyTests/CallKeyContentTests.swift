@@ -149,8 +149,8 @@ final class ComparisonTests: XCTestCase {
         let list = try shareFragment(ListedPerson(userId: 1, listHash: list)).dropFirst("#u=1".count)
         for nothing in ["", "#", "#top", "a=b&c", "\u{e9}=1"] { XCTAssertNil(try readShareFragment(nothing, origin: origin)) }
         for broken in [
-            "#u=1", "#\(list)", "#u=\(list)", "#u=01\(list)", "#u=+1\(list)", "#u=18446744073709551616\(list)", "#u=\u{661}\(list)",
-            "#u=1\(list)A", "#u=1\(list)&n=", "#u=1\(list)&n=AAAA", "#u=1\(list)&i=AAAA", "#u=1&l=\u{e9}", "#u=1\u{301}\(list)",
+            "#u=1", "#\(list)", "#u=\(list)", "#u=01\(list)", "#u=+1\(list)", "#u=18446744073709551616\(list)",
+            "#u=\u{661}\(list)", "#u=1\(list)A", "#u=1\(list)&n=", "#u=1\(list)&n=AAAA", "#u=1\(list)&i=AAAA", "#u=1&l=\u{e9}", "#u=1\u{301}\(list)",
         ] {
             XCTAssertEqual(logErrorCode { _ = try readShareFragment(broken, origin: origin) }, .malformed, broken)
         }

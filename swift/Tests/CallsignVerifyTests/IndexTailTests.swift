@@ -39,7 +39,8 @@ private final class TiledLog: LogTransport {
     /// `tile/<level or entries>/<index>[.p/<width>]`, of indexes below 1000.
     func answer(_ path: String) throws -> LogAnswer {
         let words = path.split { $0 == "/" || $0 == "." }
-        guard words.count == 3 || words.count == 5, let index = Int(words[2]), let width = Int(words.count == 5 ? words[4] : "256")
+        guard words.count == 3 || words.count == 5, let index = Int(words[2]),
+            let width = Int(words.count == 5 ? words[4] : "256")
         else { return Self.notThere }
         let places = 256 * index..<256 * index + width
         if words[1] == "entries" {
