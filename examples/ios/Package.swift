@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// Xcode builds the app, from the folders App and Model (docs/ios.md). This builds Model alone, on Linux too.
+// Xcode builds the app, from the folder Calls (docs/ios.md). This builds its Model alone, on Linux too.
 let package = Package(
     name: "calls",
     platforms: [.iOS(.v16), .macOS(.v13)],
@@ -12,7 +12,7 @@ let package = Package(
             dependencies: [
                 .product(name: "CallsignApp", package: "callsign"), .product(name: "CallsignVerify", package: "callsign"),
             ],
-            path: "Model"
+            path: "Calls/Model"
         ),
         .testTarget(name: "ModelTests", dependencies: ["Model"], path: "Tests"),
     ],

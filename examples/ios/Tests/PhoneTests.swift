@@ -42,7 +42,7 @@ import XCTest
         return model
     }
 
-    func testAPushRingsBeforeItsHandlerReturns() throws {
+    func testAPushRingsBeforeItsHandlerReturns() async throws {
         var isDone = false
         try model(deviceId: "7").pushes.receiveVoIP(invitation, mustReport: true) { isDone = true }
         XCTAssertEqual(system.rung.map(\.handle), ["9"])
@@ -52,33 +52,33 @@ import XCTest
         XCTAssertTrue(isDone)
     }
 
-    func testAPushForAnotherDeviceIsReportedAndEnded() throws {
+    func testAPushForAnotherDeviceIsReportedAndEnded() async throws {
         try model(deviceId: "8").pushes.receiveVoIP(invitation, mustReport: true) {}
         XCTAssertEqual(system.rung.map(\.handle), [""])
         XCTAssertEqual(system.ends, [.failed])
     }
 
-    func testAPushBeforeTheFirstUnlockIsReportedAndEnded() throws {
+    func testAPushBeforeTheFirstUnlockIsReportedAndEnded() async throws {
         try model(deviceId: nil).pushes.receiveVoIP(["sealed": "AAAA"], mustReport: true) {}
         XCTAssertEqual(system.rung.count, 1)
         XCTAssertEqual(system.ends, [.failed])
     }
 
-    func testAPushThatNeedNoReportRingsOnce() throws {
+    func testAPushThatNeedNoReportRingsOnce() async throws {
         let model = try model(deviceId: "7")
         model.pushes.receiveVoIP(invitation, mustReport: true) {}
         model.pushes.receiveVoIP(invitation, mustReport: false) {}
         XCTAssertEqual(system.rung.count, 1)
     }
 
-    func testACallThatTheSystemDoesNotShowIsForgotten() throws {
+    func testACallThatTheSystemDoesNotShowIsForgotten() async throws {
         system.isShown = false
         let model = try model(deviceId: "7")
         model.pushes.receiveVoIP(invitation, mustReport: true) {}
         XCTAssertFalse(model.phone.rings(callUUID("6117204471893025")))
     }
 
-    func testAPushThatTheServersTimeEndsStops() throws {
+    func testAPushThatTheServersTimeEndsStops() async throws {
         let model = try model(deviceId: "7")
         model.pushes.receiveVoIP(invitation, mustReport: true) {}
         model.phone.stop(callUUID("6117204471893025"), .unanswered)

@@ -5,7 +5,7 @@ import XCTest
 
 final class WordsTests: XCTestCase {
     private let resources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("App/Resources")
+        .appendingPathComponent("Calls/App/Resources")
 
     /// Each line is `"name" = "text";`.
     private func names(_ language: String) throws -> [String] {

@@ -3,6 +3,30 @@ import CallsignVerify
 
 // Pushes that Apple and Google can't read (docs/push.md), and the key that this device opens them with.
 
+/// What opens the pushes of this device without waiting for anything: for PushKit's handler and a notification service extension.
+public struct PushKey: Sendable {
+    private let pushKey: String
+    private let deviceId: UInt64
+
+    /// The key is base64, as `of` has found it.
+    public init(_ pushKey: String, deviceId: UInt64) {
+        self.pushKey = pushKey
+        self.deviceId = deviceId
+    }
+
+    /// The key that an app has made for the user's pushes; nil where none was made. Throws `STORAGE_CORRUPT`, `STORAGE_FAILED`.
+    public static func of(userId: UInt64, deviceId: UInt64, in storage: any AppStorage) async throws -> PushKey? {
+        try await pushKeyOf(storage, userId: userId).map { PushKey($0, deviceId: deviceId) }
+    }
+
+    /// The members of a push, also of one that is not sealed: it may have been on its way when the key came. Nil for one that was not
+    /// sealed for this device.
+    public func open(_ members: [String: String]) -> [String: String]? {
+        guard let sealed = members["sealed"] else { return members }
+        return openPush(pushKey: pushKey, deviceId: deviceId, sealed)
+    }
+}
+
 /// The key of the user's pushes on this device, base64 as the server has it; nil where none was made.
 func pushKeyOf(_ storage: any AppStorage, userId: UInt64) async throws -> String? {
     try await storage.read(storedName(userId)) { kept in

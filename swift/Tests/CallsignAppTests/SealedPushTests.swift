@@ -32,6 +32,19 @@ final class SealedPushTests: XCTestCase {
         XCTAssertNil(openPush(pushKey: "?", deviceId: 1, "AAAA"))
     }
 
+    func testAnAppOpensThemByTheKeyThatWasKept() async throws {
+        let vector = try known(readVectors("sealed-push").list("opens").first, "vector")
+        let deviceId = try known(uint64(vector.text("deviceId")), "deviceId")
+        let storage = MemoryAppStorage()
+        let none = try await PushKey.of(userId: 7, deviceId: deviceId, in: storage)
+        XCTAssertNil(none)
+        try await storage.put("push-key.7", JSONValue.object(["pushKey": vector.get("pushKey")]).text)
+        let key = try await known(PushKey.of(userId: 7, deviceId: deviceId, in: storage), "key")
+        XCTAssertEqual(key.open(["sealed": try vector.text("sealed")]), try opened(vector))
+        XCTAssertEqual(key.open(["type": "missed_call"]), ["type": "missed_call"])
+        XCTAssertNil(key.open(["type": "missed_call", "sealed": "AAAA"]))
+    }
+
     func testTheKeyIsMadeOnceForEachUserAndADamagedOneIsAnError() async throws {
         let storage = MemoryAppStorage()
         let before = try await pushKeyOf(storage, userId: 7)

@@ -42,7 +42,7 @@ import CallsignApp
     func connected(_ uuid: UUID) { provider.reportOutgoingCall(with: uuid, connectedAt: nil) }
 
     func ended(_ uuid: UUID, _ reason: SystemEnd) {
-        provider.reportCall(with: uuid, endedAt: nil, reason: CXCallEndedReason(rawValue: reason.rawValue) ?? .failed)
+        provider.reportCall(with: uuid, endedAt: nil, reason: reason.callKit)
     }
 
     func answer(_ uuid: UUID) {

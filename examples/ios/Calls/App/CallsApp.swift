@@ -30,11 +30,11 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
     private let voipPushes: VoIPPushes
 
     override init() {
-        let storage = KeychainStorage(service: "callsign")
+        let storage = KeychainAppStorage()
         let phone = UIDevice.current
         let device = DeviceDetails(
             platform: "ios", name: phone.name, model: phone.model, osVersion: phone.systemVersion)
-        model = CallsModel(callsign(storage, secureEnclaveKeys(storage), device, ApplePasskeys()))
+        model = CallsModel(callsign(storage, keysOf(storage), device, ApplePasskeys()))
         callKit = CallKitPhone(model.phone)
         voipPushes = VoIPPushes(model.pushes)
         super.init()
@@ -54,6 +54,12 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
     func application(_ application: UIApplication, didRegisterForRemoteNotificationsWithDeviceToken token: Data) {
         model.pushes.send(apnsToken: token)
     }
+}
+
+/// The simulator has no Secure Enclave.
+private func keysOf(_ storage: KeychainAppStorage) -> DeviceKeysOf {
+    guard SecureEnclaveDeviceKeys.isAvailable else { return softwareKeys(storage) }
+    return { userId in try await SecureEnclaveDeviceKeys.of(userId: userId, in: storage) }
 }
 
 extension AppDelegate: @preconcurrency UNUserNotificationCenterDelegate {
