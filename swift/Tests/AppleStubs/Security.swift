@@ -1,4 +1,6 @@
 @_exported import Foundation
+// Of Foundation on Apple's systems.
+@_exported import FoundationNetworking
 
 public typealias OSStatus = Int32
 
@@ -48,11 +50,13 @@ public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? { fatalError() }
 
+public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { fatalError() }
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? { fatalError() }
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool { fatalError() }
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? { fatalError() }
 
 public let errSecSuccess: OSStatus = 0
+public let errSecParam: OSStatus = -50
 public let errSecItemNotFound: OSStatus = -25300
 public let errSecDuplicateItem: OSStatus = -25299
 
@@ -73,3 +77,10 @@ public var kSecAttrKeyType: CFString { fatalError() }
 public var kSecAttrKeyTypeRSA: CFString { fatalError() }
 public var kSecAttrKeyClass: CFString { fatalError() }
 public var kSecAttrKeyClassPublic: CFString { fatalError() }
+
+extension URLProtectionSpace {
+    public var serverTrust: SecTrust? { fatalError() }
+}
+
+/// On Linux there is one that may not be used.
+public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
