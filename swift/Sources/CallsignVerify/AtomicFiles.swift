@@ -6,8 +6,8 @@ import Foundation
     import Glibc
 #endif
 
-/// Files in a folder that are replaced whole: written beside, forced to the disk, then renamed. A crash or power cut leaves the old octets
-/// or the new ones. The owner alone can read them. Use a folder in one program at a time.
+/// Files in a folder that are replaced whole: written beside, forced to the disk, then renamed. A crash or power cut leaves the
+/// old octets or the new ones. The owner alone can read them. Use a folder in one program at a time.
 public final class AtomicFiles: Sendable {
     private let folder: String
 

@@ -1,11 +1,11 @@
-// The highest checkpoint a client has seen. Holding each new one against it is what makes a rewritten history or a second view of the log
-// show.
+// The highest checkpoint a client has seen. Holding each new one against it is what makes a rewritten history or a second view of
+// the log show.
 //
 // Caches stand between log and client, so only two signed notes that contradict each other accuse the log:
 //
 // - one size with two roots, or tiles that lead to the newer root and contradict the older one: evidence
-// - tiles that are missing or lead to no signed root prove nothing. The checkpoint is kept as *pending* and compared with every later
-//   one: once the log has grown past it, the tiles of its own tree decide
+// - tiles that are missing or lead to no signed root prove nothing. The checkpoint is kept as *pending* and compared with every
+//   later one: once the log has grown past it, the tiles of its own tree decide
 // - an answer with a beginning of the highest tree is *stale*
 //
 // Nothing of a pending or stale answer is used. Where that lasts longer than `maxAgeMs`, it is refused.
@@ -27,8 +27,8 @@ public struct KeptCheckpoint: Sendable, Equatable {
     }
 }
 
-/// Where an app keeps the highest checkpoint of each log: in what survives a restart, and per installation. `put` returns once it would
-/// survive one; `FileCheckpointStore` does.
+/// Where an app keeps the highest checkpoint of each log: in what survives a restart, and per installation. `put` returns once it
+/// would survive one; `FileCheckpointStore` does.
 public protocol CheckpointStore: Sendable {
     func get(_ origin: String) async throws -> KeptCheckpoint?
 
@@ -77,8 +77,8 @@ final class CheckpointPin: Sendable {
     /// The two notes that were last found consistent: each result of an answer carries the same ones.
     private let consistent = Locked<Evidence?>(nil)
 
-    /// It asks `sources` in turn until the tiles of one decide. `mayBegin`: the log may be begun anew with another key under its name, so
-    /// a kept checkpoint that none of the present keys has signed counts as none.
+    /// It asks `sources` in turn until the tiles of one decide. `mayBegin`: the log may be begun anew with another key under its
+    /// name, so a kept checkpoint that none of the present keys has signed counts as none.
     init(_ keys: LogKeys, _ store: any CheckpointStore, _ sources: [FetchTile], maxAgeMs: Int?, mayBegin: Bool = false) {
         self.keys = keys
         self.store = store
@@ -87,8 +87,8 @@ final class CheckpointPin: Sendable {
         self.mayBegin = mayBegin
     }
 
-    /// The highest checkpoint. Throws `malformed` when the store gives back something else than was put in, such as a checkpoint that the
-    /// log did not sign.
+    /// The highest checkpoint. Throws `malformed` when the store gives back something else than was put in, such as a checkpoint
+    /// that the log did not sign.
     func highest() async throws -> SignedCheckpoint? { try await read()?.checkpoint }
 
     /// Whether a checkpoint is kept, be it one that counts as none. Throws as `highest`.
@@ -97,9 +97,9 @@ final class CheckpointPin: Sendable {
         return try await store.get(keys.origin) != nil
     }
 
-    /// Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger. `floorSize` is given for an
-    /// answer of the log: the highest size when the request left. A later answer may overtake it, but a tree below the floor is stale.
-    /// Throws whatever the store throws.
+    /// Takes a checkpoint that the log signed once it fits the highest one, and keeps it when it is larger. `floorSize` is given
+    /// for an answer of the log: the highest size when the request left. A later answer may overtake it, but a tree below the
+    /// floor is stale. Throws whatever the store throws.
     func accept(_ seen: SignedCheckpoint, nowMs: Int, floorSize: Int? = nil) async throws -> Acceptance {
         try await turn.one {
             guard let pin = try await read() else {

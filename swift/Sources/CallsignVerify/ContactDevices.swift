@@ -1,5 +1,5 @@
-// The devices of each person that this app encrypts for, as it has come to know them. A device list that the log proves says which they
-// are; a person whose apps make no list is trusted on first use. Every change since is an event.
+// The devices of each person that this app encrypts for, as it has come to know them. A device list that the log proves says
+// which they are; a person whose apps make no list is trusted on first use. Every change since is an event.
 
 /// A user as `GET user/publicKeys` and a friend request's answer name it. Ids are decimal texts, as in JSON.
 public struct NamedUser: Sendable, Equatable {
@@ -113,10 +113,10 @@ public final class ContactDevices: Sendable {
         missed = MissedLists(lookups: lookups, reader: reader)
     }
 
-    /// The devices of this person to encrypt for, once the log proves them. Refused at `deviceList` where the list or the devices named
-    /// beside it do not hold, or a list that there was is left out; at `otherKey` where the log's index shows another key under the
-    /// hash of a device; else at the check of a lookup that failed. Unanswered also where lists that this app missed are withheld.
-    /// Throws what the store throws, and `malformed` for an id that is no uint64 in decimal.
+    /// The devices of this person to encrypt for, once the log proves them. Refused at `deviceList` where the list or the devices
+    /// named beside it do not hold, or a list that there was is left out; at `otherKey` where the log's index shows another key
+    /// under the hash of a device; else at the check of a lookup that failed. Unanswered also where lists that this app missed
+    /// are withheld. Throws what the store throws, and `malformed` for an id that is no uint64 in decimal.
     public func verify(_ user: NamedUser) async throws -> Outcome<VerifiedDevices> {
         try await turn.one {
             if user.deviceList == nil && user.deviceListHash == nil { return try await trustOnFirstUse(user) }
@@ -124,12 +124,16 @@ public final class ContactDevices: Sendable {
         }
     }
 
-    /// As `verify`, of a person whom a link or QR code names: refused at `deviceList` unless they are that person, with the list of the
-    /// link or with lists that have followed it in the log. Nothing is remembered where that fails.
+    /// As `verify`, of a person whom a link or QR code names: refused at `deviceList` unless they are that person, with the list
+    /// of the link or with lists that have followed it in the log. Nothing is remembered where that fails.
     public func verifyShared(_ user: NamedUser, _ shared: ListedPerson) async throws -> Outcome<VerifiedDevices> {
         try await turn.one {
-            guard isSame(user.userId, "\(shared.userId)") else { return .refused(refusal("the link is of user \(shared.userId)")) }
-            guard user.deviceList != nil, user.deviceListHash != nil else { return .refused(refusal("the device list is left out")) }
+            guard isSame(user.userId, "\(shared.userId)") else {
+                return .refused(refusal("the link is of user \(shared.userId)"))
+            }
+            guard user.deviceList != nil, user.deviceListHash != nil else {
+                return .refused(refusal("the device list is left out"))
+            }
             return try await verifyListed(user, linkedHash: shared.listHash)
         }
     }
@@ -154,8 +158,8 @@ public final class ContactDevices: Sendable {
         }
     }
 
-    /// For one's own user id: whether the log holds, in the place of one's lists, exactly those that this device has followed. Clean
-    /// where there is no list.
+    /// For one's own user id: whether the log holds, in the place of one's lists, exactly those that this device has followed.
+    /// Clean where there is no list.
     public func checkOwnList(_ userId: String) async throws -> Outcome<OwnKeysReport> {
         guard let list = try await store.get(userId)?.list else { return .holds(OwnKeysReport(ownKeys: .clean, entries: [])) }
         let octets = try decodeBase64(list.list)
@@ -164,7 +168,8 @@ public final class ContactDevices: Sendable {
         let outcome = try await lookups.checkOwnKeys(own)
         guard case .holds(var report) = outcome else { return outcome }
         let followed = report.entries.filter { $0.index >= list.sinceIndex && $0.index <= list.index }
-        // Each list names the one before, and the device that signed it had judged that: one entry too many is a list beside them.
+        // Each list names the one before, and the device that signed it had judged that: one entry too many is a list beside
+        // them.
         let isWhole = followed.count == (try parseDeviceList(octets).seq) &- list.sinceSeq &+ 1
         let from = isWhole ? list.index : list.sinceIndex
         report.ownKeys = compareOwnKeys(report.entries.filter { $0.index >= from }, [hash])
@@ -326,9 +331,9 @@ private func readList(_ user: NamedUser, _ known: KnownList?) throws -> ReadList
     return read
 }
 
-/// An app that was away has missed lists: one of a higher seq is held against them, and has no kind yet. Any other list that does not
-/// follow the known one comes from another first one, so the person has started over. It has to be younger than the known one, or else a
-/// log could bring back a list from which a device was removed. Throws `CheckFailed`.
+/// An app that was away has missed lists: one of a higher seq is held against them, and has no kind yet. Any other list that does
+/// not follow the known one comes from another first one, so the person has started over. It has to be younger than the known
+/// one, or else a log could bring back a list from which a device was removed. Throws `CheckFailed`.
 private func followed(_ before: [UInt8]?, _ verdict: DeviceListVerdict, _ octets: [UInt8]) throws -> (DeviceList, ListKind?) {
     let (reason, detail): (DeviceListRefusal, String)
     switch verdict {

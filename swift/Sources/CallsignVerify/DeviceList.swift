@@ -1,5 +1,5 @@
-// Device lists: which devices a user has, signed by one of them. The log holds a list's hash under the user's reserved device id 0;
-// the list itself travels beside the keys.
+// Device lists: which devices a user has, signed by one of them. The log holds a list's hash under the user's reserved device id
+// 0; the list itself travels beside the keys.
 //
 //     "callsign device list v1\n"  userId u64  seq u64  SHA-256(previous list) 32 (zeros at seq 0)  createdAtMs u64  n u8
 //     n x ( deviceId u64, algorithm u8, SHA-256(public key as registered) 32, signing key 65 (uncompressed P-256) )

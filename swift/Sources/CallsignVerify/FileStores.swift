@@ -2,8 +2,8 @@
 
 import Foundation
 
-/// Keeps checkpoints in a folder, which it makes. A crash or power cut leaves the old state or the new one. `get` throws `malformed` for a
-/// damaged file. Exclude the folder from backups: it belongs to this installation.
+/// Keeps checkpoints in a folder, which it makes. A crash or power cut leaves the old state or the new one. `get` throws
+/// `malformed` for a damaged file. Exclude the folder from backups: it belongs to this installation.
 public final class FileCheckpointStore: CheckpointStore {
     private let files: JSONFiles
 

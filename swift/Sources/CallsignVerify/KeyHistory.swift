@@ -1,5 +1,6 @@
-// The own-key monitor: every key that was ever logged under a device's hash (`POST /api/get-key-history`), proven entry by entry and held
-// against the keys the device itself has made. A second key under one hash is a legal tree; only its owner can tell that it is foreign.
+// The own-key monitor: every key that was ever logged under a device's hash (`POST /api/get-key-history`), proven entry by entry
+// and held against the keys the device itself has made. A second key under one hash is a legal tree; only its owner can tell that
+// it is foreign.
 
 /// The answer: entries oldest first, numbers as decimal texts.
 public struct KeyHistory: Sendable, Equatable {
@@ -60,13 +61,14 @@ public enum OwnKeys: Sendable, Equatable {
     /// The log holds exactly the device's own keys, and gives out the newest one.
     case clean
 
-    /// `foreign` are logged, but not by this device: someone can be calling in its name. `missing` are made by this device, but not
-    /// logged: other users get no key, or an older one. `outdated` is an own key, but not the newest one, although other users get it.
+    /// `foreign` are logged, but not by this device: someone can be calling in its name. `missing` are made by this device, but
+    /// not logged: other users get no key, or an older one. `outdated` is an own key, but not the newest one, although other
+    /// users get it.
     case alert(foreign: [LoggedKey], missing: [String], outdated: [LoggedKey])
 }
 
-/// Checks a history: one checkpoint, ascending leaves, and for each entry the VRF proof of the claim, the same hash and the path to the
-/// root. Refused at `history` for an answer that is no such list, else at the check that failed.
+/// Checks a history: one checkpoint, ascending leaves, and for each entry the VRF proof of the claim, the same hash and the path
+/// to the root. Refused at `history` for an answer that is no such list, else at the check that failed.
 public func verifyKeyHistory(_ keys: LogKeys, _ claim: HistoryClaim, _ history: KeyHistory) -> Verdict<VerifiedHistory> {
     verdict { () throws(CheckFailed) in
         try prove(keys, claim, history.entries, treeSize: history.treeSize, indexOf: \.index) { entry throws(CheckFailed) in
@@ -85,8 +87,8 @@ package func verifyKeyHistory(_ keys: LogKeys, _ claim: HistoryClaim, json: JSON
     }
 }
 
-/// Holds what is logged in a device's name against the keys it has made, oldest first, the last being the one in use. `given` is the
-/// key that lookups return to other users.
+/// Holds what is logged in a device's name against the keys it has made, oldest first, the last being the one in use. `given` is
+/// the key that lookups return to other users.
 public func compareOwnKeys(_ entries: [LoggedKey], _ ownKeys: [String], given: LoggedKey?) -> OwnKeys {
     func isOwn(_ key: LoggedKey) -> Bool { ownKeys.contains { isSame($0, key.publicKey) } }
     let foreign = entries.filter { !isOwn($0) }
@@ -151,8 +153,8 @@ private func oneCheckpoint(_ results: [ParsedResult]) throws(CheckFailed) -> Str
     return note
 }
 
-/// Verifies one VRF proof, and checks only that the rest have the same hash. A server can make any number of different proofs for one
-/// hash, so to verify each would let it keep a phone busy.
+/// Verifies one VRF proof, and checks only that the rest have the same hash. A server can make any number of different proofs for
+/// one hash, so to verify each would let it keep a phone busy.
 private func assertHashes(
     _ keys: LogKeys,
     _ input: [UInt8],

@@ -32,8 +32,8 @@ public struct DeviceEvent: Sendable, Equatable {
     }
 }
 
-/// A change of a person's keys that nothing known before vouches for. Encrypt for them once `ContactDevices.accept` was called with
-/// `listHash`: base64, of the newest list; without a list a hash of all devices and keys.
+/// A change of a person's keys that nothing known before vouches for. Encrypt for them once `ContactDevices.accept` was called
+/// with `listHash`: base64, of the newest list; without a list a hash of all devices and keys.
 public struct KeyQuestion: Sendable, Equatable {
     /// By its name on the wire.
     public enum Kind: String, Sendable, CaseIterable {

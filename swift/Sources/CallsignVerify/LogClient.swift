@@ -1,5 +1,5 @@
-// Everything an app does with its key transparency log: look keys up, watch its own, and compare answers with earlier ones, its own and
-// other clients'.
+// Everything an app does with its key transparency log: look keys up, watch its own, and compare answers with earlier ones, its
+// own and other clients'.
 
 import Foundation
 
@@ -76,12 +76,14 @@ public final class LogClient: KeyLookups {
     ///   - url: the log's prefix, `https://kt.example.org`. Its server is trusted with nothing.
     ///   - store: where the highest checkpoint is kept: see `FileCheckpointStore`.
     ///   - timeoutMs: how long one request with its answer may take.
-    ///   - maxAgeMs: how long ago the witnesses of the policy may have seen a checkpoint that the log answers with; unless given, any
-    ///     time. Also how long a checkpoint may stay uncompared or stale; unless given, a day.
+    ///   - maxAgeMs: how long ago the witnesses of the policy may have seen a checkpoint that the log answers with; unless given,
+    ///     any time. Also how long a checkpoint may stay uncompared or stale; unless given, a day.
     ///   - nowMs: the clock, POSIX time in milliseconds.
-    ///   - mirror: the prefix of a copy of the log's tiles, asked where the log's own are missing or wrong. Trusted with nothing either.
-    ///   - completeness: whether answers have to prove by the log's index that they are complete; unless given, `demand` where the policy
-    ///     names the index, and else `whenOffered`. `store` keeps a checkpoint of the index, too, under an origin of its own.
+    ///   - mirror: the prefix of a copy of the log's tiles, asked where the log's own are missing or wrong. Trusted with nothing
+    ///     either.
+    ///   - completeness: whether answers have to prove by the log's index that they are complete; unless given, `demand` where
+    ///     the policy names the index, and else `whenOffered`. `store` keeps a checkpoint of the index, too, under an origin of
+    ///     its own.
     ///   - maxIndexAgeMs: how long ago the quorum may have seen the newest leaf of the index; unless given, a day.
     /// - Throws: `keyInvalid` for `maxAgeMs` without witnesses: a checkpoint has no time of its own.
     public init(
@@ -136,8 +138,8 @@ public final class LogClient: KeyLookups {
         return outcomes
     }
 
-    /// Asks for every key that was ever logged in this device's name and holds them against its own: to be called at each start of the
-    /// app, and from time to time. A history that lacks what a lookup shows is refused at `history`.
+    /// Asks for every key that was ever logged in this device's name and holds them against its own: to be called at each start
+    /// of the app, and from time to time. A history that lacks what a lookup shows is refused at `history`.
     public func checkOwnKeys(_ device: OwnDevice) async throws -> Outcome<OwnKeysReport> {
         let newest: VerifiedKey
         switch try await lookUp(DeviceToLookUp(userId: device.userId, deviceId: device.deviceId, vrfHash: device.vrfHash)) {
@@ -168,8 +170,8 @@ public final class LogClient: KeyLookups {
         return try await fitting(verifyCheckpoint(keys, note), floorSize)
     }
 
-    /// Holds a note that someone else was given by this log, or of its index, against the highest one seen here. When the log signed both
-    /// and they do not fit, it shows different trees to different people, and `evidence` proves it.
+    /// Holds a note that someone else was given by this log, or of its index, against the highest one seen here. When the log
+    /// signed both and they do not fit, it shows different trees to different people, and `evidence` proves it.
     public func compareWith(_ note: String) async throws -> Outcome<VerifiedCheckpoint> {
         if let index, note.utf8.starts(with: "\(indexOriginOf(keys.origin))\n".utf8) { return try await index.compareWith(note) }
         switch verifyCheckpoint(keys, note) {
@@ -184,8 +186,8 @@ public final class LogClient: KeyLookups {
     /// The highest checkpoint of the index, for the same.
     public func highestIndexCheckpoint() async throws -> SignedCheckpoint? { try await index?.highestCheckpoint() }
 
-    /// Whether nothing is in the log for a user and device, as their server says it proves with `absent`. Refused at `completeness` where
-    /// the app demands that proof and there is none.
+    /// Whether nothing is in the log for a user and device, as their server says it proves with `absent`. Refused at
+    /// `completeness` where the app demands that proof and there is none.
     public func verifyAbsence(userId: UInt64, deviceId: UInt64, absent: AbsentList?) async throws -> Outcome<Absence> {
         guard let index else { return .holds(Absence(completeness: .unindexed)) }
         return try await index.absent(userId, deviceId, absent)
@@ -276,8 +278,8 @@ public final class LogClient: KeyLookups {
     }
 }
 
-/// Ways to read tiles: each begins with another source, and falls back where it lacks a tile. Tiles prove nothing one by one, so one way
-/// after the other is tried against the signed root.
+/// Ways to read tiles: each begins with another source, and falls back where it lacks a tile. Tiles prove nothing one by one, so
+/// one way after the other is tried against the signed root.
 private func tilesOf(_ sources: [LogRequests]) -> [FetchTile] {
     sources.indices.map { first in
         { tile in try await fromAny(sources, first) { try await $0.tile(tile) } }

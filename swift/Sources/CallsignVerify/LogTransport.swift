@@ -71,8 +71,7 @@ public final class URLSessionTransport: LogTransport {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiting in
                 exchanges.begin(task, Exchange(waiting: waiting, octetsMax: request.answerOctetsMax))
-                task.resume()
-                if Task.isCancelled { exchanges.cancel(task) }
+                if Task.isCancelled { exchanges.cancel(task) } else { task.resume() }
             }
         } onCancel: {
             exchanges.cancel(task)
@@ -92,10 +91,10 @@ private final class Exchanges: NSObject, URLSessionDataDelegate {
 
     func begin(_ task: URLSessionTask, _ exchange: Exchange) { open.with { $0[task.taskIdentifier] = exchange } }
 
-    /// Not every system says of a task that ended before it began that it has.
+    /// Ends the exchange itself: a task that never ran does not say on every system that it was cancelled.
     func cancel(_ task: URLSessionTask) {
-        task.cancel()
         end(task)?.waiting.resume(throwing: CancellationError())
+        task.cancel()
     }
 
     private func end(_ task: URLSessionTask) -> Exchange? { open.with { $0.removeValue(forKey: task.taskIdentifier) } }

@@ -1,5 +1,5 @@
-// Checks one result of `POST /api/get-public-keys` as c2sp.org/tlog-proof says, trusting nothing but the public keys of the log: the VRF
-// proof too, so that an entry of another user or device cannot stand in for the one asked about.
+// Checks one result of `POST /api/get-public-keys` as c2sp.org/tlog-proof says, trusting nothing but the public keys of the log:
+// the VRF proof too, so that an entry of another user or device cannot stand in for the one asked about.
 
 /// The facts the app knows before it reads the answer.
 public struct LookupClaim: Sendable, Equatable {
@@ -50,9 +50,9 @@ public struct CheckPassed: Sendable, Equatable {
     public let detail: String
 }
 
-/// Checks a result in this order: form, origin and signature of the checkpoint, index, VRF proof and its hash, the entry's path to the
-/// root, and last the key the app holds. `onPassed` hears of each check that held. Whether the checkpoint fits those seen before is for
-/// `LogClient` to say.
+/// Checks a result in this order: form, origin and signature of the checkpoint, index, VRF proof and its hash, the entry's path
+/// to the root, and last the key the app holds. `onPassed` hears of each check that held. Whether the checkpoint fits those seen
+/// before is for `LogClient` to say.
 public func verifyLookup(
     _ keys: LogKeys,
     _ claim: LookupClaim,
@@ -135,7 +135,10 @@ func parseResult(_ result: LookupResult) throws(CheckFailed) -> ParsedResult {
 func proveHash(_ keys: LogKeys, _ input: [UInt8], _ vrfProof: [UInt8]) throws(CheckFailed) -> String {
     let name = "\(encodeBase64(input)) \(encodeBase64(vrfProof))"
     if let hash = keys.provenHashes.find(name) { return hash }
-    let hash = encodeBase64(try during(.vrf) { () throws(LogError) in try verifyVrf(publicKey: keys.vrfPublicKey, input: input, proof: vrfProof) })
+    let proven = try during(.vrf) { () throws(LogError) in
+        try verifyVrf(publicKey: keys.vrfPublicKey, input: input, proof: vrfProof)
+    }
+    let hash = encodeBase64(proven)
     keys.provenHashes.keep(name, hash)
     return hash
 }

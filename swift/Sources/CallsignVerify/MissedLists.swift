@@ -1,8 +1,8 @@
-// Device lists that an app missed. The server has them, and the log says which they are: exactly the entries of the user's slot 0, in
-// their order. Without them a later list is neither taken nor refused.
+// Device lists that an app missed. The server has them, and the log says which they are: exactly the entries of the user's slot
+// 0, in their order. Without them a later list is neither taken nor refused.
 
-/// Reads one reply of `GET user/device-lists`: lists in base64. `after` is a seq, nil for all from the last list of seq 0 on. Throws
-/// where there is no answer.
+/// Reads one reply of `GET user/device-lists`: lists in base64. `after` is a seq, nil for all from the last list of seq 0 on.
+/// Throws where there is no answer.
 public typealias DeviceListReader = @Sendable (_ userId: String, _ after: Int?) async throws -> [String]
 
 /// The newest list, which the log proves at leaf `index`.

@@ -1,11 +1,13 @@
 // Signs in at a development server, becomes a contact of a person, calls them, and is called back.
 import CallsignApp
 
-let (server, peer) = (CommandLine.arguments[1], UInt64(CommandLine.arguments[2])!)
-let pins = try await developmentPins(server)  // an app has them built in
-let me = try Callsign(server: server, pins: pins, storage: MemoryAppStorage())
+let url = CommandLine.arguments[1]
+guard let peer = UInt64(CommandLine.arguments[2]) else { fatalError("call whom?") }
+let pins = try await developmentPins(url)  // an app has them built in
+let server = try Server(url, sockets: sockets())  // `Server(url)` on Apple's systems
+let me = Callsign(server: server, pins: pins, storage: MemoryAppStorage())
 let address = "kim@example.org"
-try await me.signIn(address, displayName: "Kim") { _ in try await sentCode(server, address) }
+try await me.signIn(address, displayName: "Kim") { _ in try await sentCode(url, address) }
 let news = me.events
 try await me.contacts.request(peer)
 for await event in news {

@@ -59,6 +59,13 @@ final class JSONValueTests: XCTestCase {
         for text in bad { XCTAssertNil(read(text), text) }
     }
 
+    func testHalfOfAPairCanBecomeAControlCharacterThatNoNoteMayHave() {
+        for text in [#""\ud83d""#, #""\ude00""#, #""\ud83d\n""#] {
+            let own = JSONValue(octets: Array(text.utf8), half: "\0")?.string
+            XCTAssertEqual(own?.unicodeScalars.first, "\0", text)
+        }
+    }
+
     /// As every other reader of this project does.
     func testOctetsThatAreNoUTF8AreReplacedInStringsAndRefusedElsewhere() {
         XCTAssertEqual(JSONValue(octets: [0x22, 0xff, 0x22]), "\u{fffd}")

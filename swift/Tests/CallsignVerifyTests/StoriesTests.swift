@@ -4,8 +4,8 @@ import XCTest
 
 @testable import CallsignVerify
 
-/// Both implementations ask a log the same questions and make the same of its answers, step by step with what they remember: stories of
-/// `test/support/verdict-stories.ts`, in which logs fork, lie and fall silent. Both stores are files here.
+/// Both implementations ask a log the same questions and make the same of its answers, step by step with what they remember:
+/// stories of `test/support/verdict-stories.ts`, in which logs fork, lie and fall silent. Both stores are files here.
 final class StoriesTests: XCTestCase {
     func testTheFrozenStoriesEndAsInTheTypeScriptClient() async throws {
         let told = try await tell(vectors("client-stories"))

@@ -4,8 +4,8 @@ import XCTest
 
 @testable import CallsignVerify
 
-/// Both implementations give one verdict, with one name of the check, on each case of a corpus that `test/support/verdict-corpus.ts`
-/// makes: broken proofs, notes, lists and histories, and sound ones.
+/// Both implementations give one verdict, with one name of the check, on each case of a corpus that
+/// `test/support/verdict-corpus.ts` makes: broken proofs, notes, lists and histories, and sound ones.
 final class VerdictCorpusTests: XCTestCase {
     func testTheFrozenCorpusHasTheVerdictsOfTheTypeScriptClient() async throws {
         let judged = try await differencesIn(projectRoot.appendingPathComponent("test/vectors/client-verdicts.jsonl"))
