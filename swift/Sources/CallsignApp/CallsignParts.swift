@@ -77,8 +77,9 @@ extension Callsign {
         session = opened
         opened.proveBy(StepUp(opened, keysOf, passkeys, proofNeeded))
         let ended = opened.ended
-        Task {
+        Task { [weak self] in
             for await error in ended {
+                guard let self else { return }
                 // After a start that is under way.
                 await beginning.one { await self.end(endingBy(error.members.text("reason"))) }
                 tell(.signedOut(error))
