@@ -142,6 +142,18 @@ func befriend(_ ann: Callsign, _ bob: Callsign) async throws {
     try await bob.contacts.accept(known(ann.userId, "userId"))
 }
 
+/// Waits until both have the same newest key.
+func haveOneKey(_ one: Call, _ other: Call) async throws {
+    let (changes, telling) = AsyncStream<Void>.makeStream()
+    let reading = [one, other].map { call in
+        Task {
+            for await _ in call.key.values { telling.yield(()) }
+        }
+    }
+    defer { for each in reading { each.cancel() } }
+    try await changes.first { one.fingerprint != nil && one.fingerprint == other.fingerprint }
+}
+
 /// The error that the act fails with.
 func failure(_ act: @Sendable () async throws -> Void) async throws -> CallsignError {
     do {
