@@ -70,7 +70,7 @@ public enum ProofWay: String, Sendable {
     func prove(_ refusal: CallsignError) async throws {
         let question = try questionAbout(refusal)
         defer { leave(question) }
-        if try await !question.answer.value { throw refusal }
+        if try await !question.answer.valueUnlessCancelled { throw refusal }
     }
 
     /// Nobody is signed in any more who could prove anything.
@@ -136,7 +136,7 @@ public enum ProofWay: String, Sendable {
         // The newest code is the one that the server is sure to know.
         if let challenge = refusal.members["challenge"]?.object { question.sent = try codeSentOf(challenge) }
         question.waiting += 1
-        asked.set(question)
+        if open == nil { asked.set(question) }
         return question
     }
 
