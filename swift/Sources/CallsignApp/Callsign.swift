@@ -221,16 +221,7 @@ public enum CallsignEvent: Sendable {
     /// `SIGN_IN_GONE` where none waits any more, and `SIGNED_OUT` when the app is closed: the sign-in waits on.
     @discardableResult public func finishSignIn() async throws -> User {
         // Once for all who ask at the same time.
-        let answer = (finishing ?? finishIn(closing)).answer
-        let mine = Deferred<User>()
-        Task {
-            do { mine.complete(try await answer.value) } catch { mine.fail(error) }
-        }
-        return try await withTaskCancellationHandler {
-            try await mine.value
-        } onCancel: {
-            Task { @CallsignActor in mine.fail(CancellationError()) }
-        }
+        try await (finishing ?? finishIn(closing)).answer.valueUnlessCancelled
     }
 
     /// Signs in by what an identity provider has signed, such as Apple's or Google's ID token.
