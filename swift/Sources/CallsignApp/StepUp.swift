@@ -1,5 +1,5 @@
-// Proofs after the sign-in of who the user is (docs/app.md, "Prove it once more"): the server refuses some operations without a fresh
-// one. One question to the user serves all operations that wait.
+// Proofs after the sign-in of who the user is (docs/app.md, "Prove it once more"): the server refuses some operations without a
+// fresh one. One question to the user serves all operations that wait.
 import CallsignVerify
 
 public enum ProofWay: String, Sendable {
@@ -8,8 +8,8 @@ public enum ProofWay: String, Sendable {
     case provider
 }
 
-/// The user has to prove who they are. The refused operation waits until one of the ways succeeds, and is then repeated. A way that
-/// throws, such as `OTP_INVALID`, leaves the question open. `refuse` ends it: the operation throws `STEP_UP_REQUIRED`.
+/// The user has to prove who they are. The refused operation waits until one of the ways succeeds, and is then repeated. A way
+/// that throws, such as `OTP_INVALID`, leaves the question open. `refuse` ends it: the operation throws `STEP_UP_REQUIRED`.
 @CallsignActor public final class ProofQuestion {
     /// What this account and this app have, the best one first.
     public nonisolated let ways: [ProofWay]

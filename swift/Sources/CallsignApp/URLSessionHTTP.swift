@@ -5,8 +5,8 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Requests by a `URLSession` of their own, without cookies or a cache. Holds to TLS pins on Apple's systems, and refuses a request
-/// that has some on others.
+/// Requests by a `URLSession` of their own, without cookies or a cache. Holds to TLS pins on Apple's systems, and refuses a
+/// request that has some on others.
 public final class URLSessionHTTP: HTTPTransport {
     private let delegate = Delegate()
     private let session: URLSession
@@ -27,7 +27,8 @@ public final class URLSessionHTTP: HTTPTransport {
     public func send(_ request: HTTPRequest) async throws -> HTTPAnswer {
         #if !canImport(Security)
             if !request.tlsPins.isEmpty {
-                throw CallsignError("TLS_PINS_UNAVAILABLE", "TLS pins are not checked on this system: give the server an HTTPTransport.")
+                let sentence = "TLS pins are not checked on this system: give the server an HTTPTransport."
+                throw CallsignError("TLS_PINS_UNAVAILABLE", sentence)
             }
         #endif
         guard let url = URL(string: request.url) else { throw CallsignError("MALFORMED", "That is no address: \(request.url)") }

@@ -2,8 +2,8 @@ import CallsignApp
 import CallsignVerify
 import Foundation
 
-/// Requests without TLS. Foundation's own on Linux (6.0) crashes at an answer with status 401 and `WWW-Authenticate: Bearer`, as the
-/// server gives it.
+/// Requests without TLS. Foundation's own on Linux (6.0) crashes at an answer with status 401 and `WWW-Authenticate: Bearer`, as
+/// the server gives it.
 public final class PlainHTTP: HTTPTransport {
     public enum PlainError: Error {
         case noAddress
