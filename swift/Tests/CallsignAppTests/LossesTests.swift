@@ -139,4 +139,26 @@ final class LossesTests: ServedTests {
         try await call.end()
         for app in [ann, bob] { await app.close() }
     }
+
+    private struct Held: Sendable {
+        weak var app: Callsign?
+        weak var call: Call?
+    }
+
+    func testAnAppThatIsClosedIsLetGoWithItsCalls() async throws {
+        let bob = try await server.person("Bob")
+        let held = Locked(Held())
+        func run() async throws {
+            let ann = try await server.person("Ann")
+            try await befriend(ann, bob)
+            let call = try await ann.call(known(bob.userId, "userId"))
+            try await bob.nextRinging().answer()
+            try await call.becomes(.active)
+            held.with { $0 = Held(app: ann, call: call) }
+            await ann.close()
+        }
+        try await run()
+        while held.with({ $0.app != nil || $0.call != nil }) { await Task.yield() }
+        await bob.close()
+    }
 }
