@@ -1,6 +1,6 @@
 /** Swift that only Apple's systems compile, and the Swift on the pages: type-checked against `swift/Tests/AppleStubs`. */
 
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { snippetFor } from '../../web/console/snippets.ts'
 import type { Outcome } from './programs.ts'
@@ -26,7 +26,7 @@ const STUB_MODULES = [
     'UserNotifications',
     'Intents',
   ],
-  ...['AuthenticationServices', 'SwiftUI'],
+  ...['AuthenticationServices', 'LiveCommunicationKit', 'SwiftUI'],
 ]
 
 /** Makes modules of the declarations. Nothing is printed where all is well. */
@@ -42,7 +42,10 @@ export async function makeStubs(): Promise<string> {
 
 /** What the compiler says of these files together, whose paths are from the project's folder. */
 export async function typeCheck(files: readonly string[], module = 'Checked'): Promise<string> {
+  // The package manager's own, of a library with resources.
+  const made = `.build/debug/${module}.build/DerivedSources/resource_bundle_accessor.swift`
   const paths = files.map(file => relative(SWIFT, join(PROJECT_ROOT, file)))
+  if (existsSync(join(SWIFT, made))) paths.push(made)
   return outputOf(await runSwift([...COMMON, '-typecheck', '-module-name', module, ...paths]))
 }
 

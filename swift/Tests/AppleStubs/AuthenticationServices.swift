@@ -32,7 +32,9 @@ public struct ASAuthorizationError: Error {
     public var code: Code { fatalError() }
 }
 
-public class ASAuthorizationPublicKeyCredentialUserVerificationPreference: NSObject {}
+public struct ASAuthorizationPublicKeyCredentialUserVerificationPreference: Sendable {
+    public static var required: Self { fatalError() }
+}
 
 public class ASAuthorizationPlatformPublicKeyCredentialDescriptor: NSObject {
     public init(credentialID: Data) { fatalError() }
@@ -46,9 +48,22 @@ public class ASAuthorizationPlatformPublicKeyCredentialProvider: NSObject {
         challenge: Data) -> ASAuthorizationPlatformPublicKeyCredentialAssertionRequest { fatalError() }
 }
 
-public class ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest: ASAuthorizationRequest {}
+public class ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest: ASAuthorizationRequest {
+    public var userVerificationPreference: ASAuthorizationPublicKeyCredentialUserVerificationPreference {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    public var excludedCredentials: [ASAuthorizationPlatformPublicKeyCredentialDescriptor]? {
+        get { fatalError() }
+        set { fatalError() }
+    }
+}
 
 public class ASAuthorizationPlatformPublicKeyCredentialAssertionRequest: ASAuthorizationRequest {
+    public var userVerificationPreference: ASAuthorizationPublicKeyCredentialUserVerificationPreference {
+        get { fatalError() }
+        set { fatalError() }
+    }
     public var allowedCredentials: [ASAuthorizationPlatformPublicKeyCredentialDescriptor] {
         get { fatalError() }
         set { fatalError() }

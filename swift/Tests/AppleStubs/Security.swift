@@ -1,4 +1,5 @@
 @_exported import Foundation
+import FoundationNetworking
 
 public typealias OSStatus = Int32
 
@@ -48,10 +49,12 @@ public func SecKeyCopyExternalRepresentation(
     _ key: SecKey, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> CFData? { fatalError() }
 
+public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { fatalError() }
 public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? { fatalError() }
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool { fatalError() }
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? { fatalError() }
 
+public let errSecParam: OSStatus = -50
 public let errSecSuccess: OSStatus = 0
 public let errSecItemNotFound: OSStatus = -25300
 public let errSecDuplicateItem: OSStatus = -25299
@@ -73,3 +76,21 @@ public var kSecAttrKeyType: CFString { fatalError() }
 public var kSecAttrKeyTypeRSA: CFString { fatalError() }
 public var kSecAttrKeyClass: CFString { fatalError() }
 public var kSecAttrKeyClassPublic: CFString { fatalError() }
+
+/// Foundation's on Apple's systems.
+public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
+
+extension URLProtectionSpace {
+    public var serverTrust: SecTrust? { fatalError() }
+}
+
+extension URLSessionWebSocketTask {
+    public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) { fatalError() }
+}
+
+/// Optional in Objective-C.
+extension URLSessionWebSocketDelegate {
+    public func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?) { fatalError() }
+}

@@ -4,7 +4,14 @@
     public override nonisolated init() { fatalError() }
 }
 
+@MainActor public class UIScene: NSObject {}
+
+@MainActor public class UIWindowScene: UIScene {
+    public var keyWindow: UIWindow? { fatalError() }
+}
+
 @MainActor public class UIApplication: NSObject {
+    public var connectedScenes: Set<UIScene> { fatalError() }
     public struct LaunchOptionsKey: Hashable, Sendable {}
     public class var shared: UIApplication { fatalError() }
     public func registerForRemoteNotifications() { fatalError() }

@@ -34,7 +34,7 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
         let phone = UIDevice.current
         let device = DeviceDetails(
             platform: "ios", name: phone.name, model: phone.model, osVersion: phone.systemVersion)
-        model = CallsModel(callsign(storage, keysOf(storage), device, ApplePasskeys()))
+        model = CallsModel(callsign(storage, keysOf(storage), device, ApplePasskeys(window: keyWindow)))
         callKit = CallKitPhone(model.phone)
         voipPushes = VoIPPushes(model.pushes)
         super.init()
@@ -60,6 +60,12 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
 private func keysOf(_ storage: KeychainAppStorage) -> DeviceKeysOf {
     guard SecureEnclaveDeviceKeys.isAvailable else { return softwareKeys(storage) }
     return { userId in try await SecureEnclaveDeviceKeys.of(userId: userId, in: storage) }
+}
+
+/// The one in front, which iOS asks for a passkey over.
+@MainActor private func keyWindow() -> UIWindow {
+    let scenes = UIApplication.shared.connectedScenes.lazy.compactMap { $0 as? UIWindowScene }
+    return scenes.compactMap(\.keyWindow).first ?? UIWindow()
 }
 
 extension AppDelegate: @preconcurrency UNUserNotificationCenterDelegate {
