@@ -32,7 +32,7 @@ final class HostileOctetsTests: XCTestCase {
 }
 
 /// SplitMix64.
-private struct Damage: RandomNumberGenerator {
+struct Damage: RandomNumberGenerator {
     private var state: UInt64
     private let texts: [[UInt8]]
 
@@ -84,7 +84,7 @@ private struct Damage: RandomNumberGenerator {
     /// One of the values, with a part of it damaged or replaced.
     mutating func damagedJSON(_ values: [JSONValue]) -> JSONValue { damaged(values[below(values.count)]) }
 
-    private mutating func damaged(_ value: JSONValue) -> JSONValue {
+    mutating func damaged(_ value: JSONValue) -> JSONValue {
         if below(24) == 0 { return JSONValue(octets: octets(), half: "\0") ?? .null }
         switch value {
         case .object(var members):
