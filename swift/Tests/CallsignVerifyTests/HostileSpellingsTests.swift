@@ -41,7 +41,8 @@ final class HostileSpellingsTests: XCTestCase {
     /// Half of a surrogate pair is kept by other readers, which refuse a note with one.
     func testANoteWithHalfASurrogatePairIsRefusedAtTheSameCheck() async throws {
         let lines = try readLines("client-verdicts")
-        let value = try known(lines.first { $0.textOrNil("kind") == "lookup" && $0.textOrNil("base") == nil }, "lookup").get("value")
+        let base = lines.first { $0.textOrNil("kind") == "lookup" && $0.textOrNil("base") == nil }
+        let value = try known(base, "lookup").get("value")
         let proof = try value.get("result").text("proof")
         let places = [("log.example/kt\n40", "origin"), ("\u{2014} log", "checkpoint"), ("index ", "proof")]
         for (place, check) in places {

@@ -4,8 +4,8 @@ import XCTest
 
 @testable import CallsignVerify
 
-/// The stories of the vectors once more, with answers that are damaged on their way. Whatever comes, nothing traps, the pin does not
-/// move back, and it holds only what the log has signed. `CALLSIGN_DAMAGES` and `CALLSIGN_DAMAGE_SEED` are as for
+/// The stories of the vectors once more, with answers that are damaged on their way. Whatever comes, nothing traps, the pin does
+/// not move back, and it holds only what the log has signed. `CALLSIGN_DAMAGES` and `CALLSIGN_DAMAGE_SEED` are as for
 /// `HostileOctetsTests`.
 final class HostileStoriesTests: XCTestCase {
     func testDamagedAnswersMoveNoPinBack() async throws {
@@ -46,7 +46,8 @@ final class HostileStoriesTests: XCTestCase {
             for origin in [keys.origin, indexOriginOf(keys.origin)] {
                 guard let kept = await store.get(origin) else { continue }
                 let signer = try origin == keys.origin ? keys : known(keys.index?.log, origin)
-                XCTAssertEqual(verifyCheckpoint(signer, kept.checkpoint.note), .holds(VerifiedCheckpoint(checkpoint: kept.checkpoint)))
+                let verified = VerifiedCheckpoint(checkpoint: kept.checkpoint)
+                XCTAssertEqual(verifyCheckpoint(signer, kept.checkpoint.note), .holds(verified))
                 if origin != keys.origin { continue }
                 XCTAssertGreaterThanOrEqual(kept.checkpoint.treeSize, size)
                 size = kept.checkpoint.treeSize
