@@ -124,7 +124,8 @@ private struct Hostile {
         var seen: Set<[UInt8]> = []
         let names = [
             "call-key-checkpoint", "checkpoint", "cosignature", "derived-kt-e2e", "derived-vrf-r255", "device-list",
-            "index-lookups", "mpt-verify", "ristretto255", "signed-note", "signing-messages", "tessera-golden-log", "tlog-proof", "vrf-r255",
+            "index-lookups",
+            "mpt-verify", "ristretto255", "signed-note", "signing-messages", "tessera-golden-log", "tlog-proof", "vrf-r255",
             "witness-add-checkpoint", "witness-policy", "call-key-rsa",
         ]
         for name in names { collect(try readVectors(name), &seen) }
