@@ -28,7 +28,10 @@ import CallsignVerify
         while begun.connection.state == .connected && begun.connection.connectedAtMs == connectedAtMs {
             do {
                 let isAll = try await isAllowed { try await begun.calls.onConnected() }
+                // The app may have been closed meanwhile: it shows nobody then.
+                try Task.checkCancellation()
                 try await app.showUser(session)
+                try Task.checkCancellation()
                 try await begun.devices.load()
                 if isAll { try await begun.contacts.loadNames() }
                 // The server ends the connection once the device is approved.
@@ -38,7 +41,7 @@ import CallsignVerify
                 app.report(error)
                 if error.hasCode(CallsignError.LocalCode.keysRefused) { return }
             }
-            try await Task.sleep(nanoseconds: UInt64(waitMs) * 1_000_000)
+            try await pause(forMs: waitMs)
             waitMs = min(2 * waitMs, Self.readAgainMsMax)
         }
     }

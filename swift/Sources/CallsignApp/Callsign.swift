@@ -40,6 +40,7 @@ public enum CallsignEvent: Sendable {
 
     let beginning = Turns()
     var session: Session?
+    var stepUp: StepUp?
     nonisolated let active = Locked<Active?>(nil)
 
     /// The newest reading of the user, and what the queue tells meanwhile.

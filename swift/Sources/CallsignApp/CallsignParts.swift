@@ -75,16 +75,21 @@ extension Callsign {
         if let session { return session }
         let opened = try await Session.open(server, storage)
         session = opened
-        opened.proveBy(StepUp(opened, keysOf, passkeys, proofNeeded))
+        let stepUp = StepUp(opened, keysOf, passkeys, proofNeeded)
+        self.stepUp = stepUp
+        opened.proveBy(stepUp)
         let ended = opened.ended
-        Task {
-            for await error in ended {
-                // After a start that is under way.
-                await beginning.one { await self.end(endingBy(error.members.text("reason"))) }
-                tell(.signedOut(error))
-            }
+        // It ends with the session, which ends with this app.
+        Task { [weak self] in
+            for await error in ended { await self?.onEnded(error) }
         }
         return opened
+    }
+
+    private func onEnded(_ error: CallsignError) async {
+        // After a start that is under way.
+        await beginning.one { await self.end(endingBy(error.members.text("reason"))) }
+        tell(.signedOut(error))
     }
 
     /// Nil without a session in the storage.
@@ -227,6 +232,7 @@ extension Callsign {
         let newest = Reading()
         reading = newest
         let read = try await readUser(session)
+        try Task.checkCancellation()
         // A newer one is under way, or the user has signed out.
         if reading === newest { user.set(newest.told ?? read) }
     }

@@ -15,6 +15,12 @@ final class EventStream<Event: Sendable>: Sendable {
         var last: Event?
         var readers: [Int: AsyncStream<Numbered>.Continuation] = [:]
         var readerCount = 0
+
+        mutating func tell(_ event: Event) {
+            guard last == nil else { return }
+            for reader in readers.values { reader.yield(Numbered(number: count, event: event)) }
+            count += 1
+        }
     }
 
     private let capacity: Int
@@ -24,6 +30,11 @@ final class EventStream<Event: Sendable>: Sendable {
     init(_ capacity: Int, missed: (@Sendable (_ count: Int) -> Event)? = nil) {
         self.capacity = capacity
         self.missed = missed
+    }
+
+    deinit {
+        // Who reads learns that nothing more comes.
+        for reader in state.with({ $0.readers.values }) { reader.finish() }
     }
 
     /// Those from now on. It ends behind the last one.
@@ -37,16 +48,13 @@ final class EventStream<Event: Sendable>: Sendable {
     }
 
     func tell(_ event: Event) {
-        state.with { state in
-            guard state.last == nil else { return }
-            for reader in state.readers.values { reader.yield(Numbered(number: state.count, event: event)) }
-            state.count += 1
-        }
+        state.with { $0.tell(event) }
     }
 
     func tellLast(_ event: Event) {
-        tell(event)
+        // In one step: a reader gets it from here or there, and not twice.
         let readers = state.with { state in
+            state.tell(event)
             if state.last == nil { state.last = event }
             return state.readers.values
         }

@@ -136,7 +136,8 @@ public enum ProofWay: String, Sendable {
         // The newest code is the one that the server is sure to know.
         if let challenge = refusal.members["challenge"]?.object { question.sent = try codeSentOf(challenge) }
         question.waiting += 1
-        asked.set(question)
+        // Who reads it asks the user once.
+        if open == nil { asked.set(question) }
         return question
     }
 

@@ -8,6 +8,12 @@ import Foundation
 /// Requests by a `URLSession` of their own, without cookies or a cache. Holds to TLS pins on Apple's systems, and refuses a request
 /// that has some on others.
 public final class URLSessionHTTP: HTTPTransport {
+    private enum Stage {
+        case ready
+        case begun
+        case over
+    }
+
     private let delegate = Delegate()
     private let session: URLSession
 
@@ -38,17 +44,29 @@ public final class URLSessionHTTP: HTTPTransport {
         let task = session.dataTask(with: foundation)
         // The session's own limit is of the time between two packets.
         let limit = Task {
-            try await Task.sleep(nanoseconds: UInt64(request.timeoutMs) * 1_000_000)
+            try await pause(forMs: request.timeoutMs)
             task.cancel()
         }
         defer { limit.cancel() }
+        let stage = Locked(Stage.ready)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiting in
-                delegate.expect(task, request, waiting)
-                task.resume()
+                let isBegun = stage.with { stage in
+                    if stage == .over { return false }
+                    stage = .begun
+                    delegate.expect(task, request, waiting)
+                    task.resume()
+                    return true
+                }
+                if !isBegun { waiting.resume(throwing: CancellationError()) }
             }
         } onCancel: {
-            task.cancel()
+            // One that is cancelled before anybody waits for its end would tell nobody of it.
+            let before = stage.with { stage in
+                defer { stage = .over }
+                return stage
+            }
+            if before == .begun { task.cancel() }
         }
     }
 

@@ -23,7 +23,7 @@ final class HostileSocketTests: XCTestCase {
             guard frame.command == "SUBSCRIBE", let queue = frame.headers["id"], queue != "errors" else { return [] }
             return (0..<60).map { message(queue, "\(queue)-\($0)") }
         }
-        let listener = await PlayedListener(of: 120)
+        let listener = await PlayedListener(of: 180)
         let connection = try await connection(sockets, listener)
         await connection.connect()
         await listener.all.given()
@@ -31,12 +31,25 @@ final class HostileSocketTests: XCTestCase {
         await connection.abort()
         let handled = await listener.handled
         let acks = sockets.sent.filter { $0.command == "ACK" }.compactMap { $0.headers["id"] }
-        XCTAssertEqual(handled.count, 120)
+        XCTAssertEqual(handled.count, 180)
         for queue in Set(handled.map { $0.prefix { $0 != "-" } }) {
             let inOrder = (0..<60).map { "\(queue)-\($0)" }
             XCTAssertEqual(handled.filter { $0.hasPrefix("\(queue)-") }, inOrder)
             XCTAssertEqual(acks.filter { $0.hasPrefix("\(queue)-") }, inOrder)
         }
+    }
+
+    /// What it read would show a user who is signed out.
+    func testAConnectionThatIsAbortedTakesItsReadingWithIt() async throws {
+        let listener = await PlayedListener(of: .max)
+        let connection = try await connection(PlayedSockets { _ in [] }, listener)
+        await connection.connect()
+        await listener.connected.isReached()
+        await connection.abort()
+        listener.connected.open()
+        await listener.read.given()
+        let isGivenUp = await listener.isGivenUp
+        XCTAssertTrue(isGivenUp)
     }
 
     /// Odd octets in the place of others, in any frame.
@@ -52,9 +65,10 @@ final class HostileSocketTests: XCTestCase {
             let listener = await PlayedListener(of: .max)
             let connection = try await connection(sockets, listener)
             await connection.connect()
-            // It is answered, or the connection breaks.
-            _ = try? await connection.watch("/topic/call.1") { _ in }
+            let watching = Task { _ = try? await connection.watch("/topic/call.1") { _ in } }
+            for _ in 0..<100 { await Task.yield() }
             await connection.abort()
+            await watching.value
         }
     }
 }
@@ -71,6 +85,9 @@ private struct NoHTTP: HTTPTransport {
 
 @CallsignActor private final class PlayedListener: ConnectionListener {
     nonisolated let all = Signal()
+    nonisolated let connected = Gate()
+    nonisolated let read = Signal()
+    private(set) var isGivenUp = false
     private(set) var handled: [String] = []
     private let count: Int
 
@@ -78,7 +95,11 @@ private struct NoHTTP: HTTPTransport {
 
     func onState(_ state: ConnectionState, failures: Int) {}
 
-    func onConnected() async throws {}
+    func onConnected() async throws {
+        await connected.pass()
+        isGivenUp = Task.isCancelled
+        read.give()
+    }
 
     func onEvent(_ event: [String: JSONValue]) async throws {
         await Task.yield()

@@ -316,9 +316,8 @@ import CallsignVerify
         timer = nil
         guard let atMs = nextDeadlineMs(device) else { return }
         timer = Task { [weak self] in
-            let waitMs = max(atMs - monotonicNowMs(), 0)
-            guard (try? await Task.sleep(nanoseconds: UInt64(waitMs) * 1_000_000)) != nil else { return }
-            self?.take(.time)
+            // Where that is too soon, nothing is done but to wait again.
+            if await isSlept(atMs - monotonicNowMs()) { self?.take(.time) }
         }
     }
 
