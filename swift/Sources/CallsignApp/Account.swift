@@ -1,8 +1,8 @@
 // The user's profile and login methods.
 import CallsignVerify
 
-/// A login method. `kind` is `email`, `phone`, `social` or `passkey`. `value` is the address; of an identity at a provider, the address
-/// that the provider named. A passkey has a `label` from its user, and is `backedUp` where it is synced to other devices.
+/// A login method. `kind` is `email`, `phone`, `social` or `passkey`. `value` is the address; of an identity at a provider, the
+/// address that the provider named. A passkey has a `label` from its user, and is `backedUp` where it is synced to other devices.
 public struct LoginMethod: Sendable, Equatable {
     public let id: UInt64
     public let kind: String

@@ -49,7 +49,8 @@ public struct CallsignError: Error, Sendable {
         /// The storage could not be read or written.
         public static let storageFailed = "STORAGE_FAILED"
 
-        /// This device is registered with other keys than the ones in its storage. Without the value `members.key` it starts over.
+        /// This device is registered with other keys than the ones in its storage. Without the value `members.key` it starts
+        /// over.
         public static let deviceKeysLost = "DEVICE_KEYS_LOST"
 
         /// Another user is signed in.

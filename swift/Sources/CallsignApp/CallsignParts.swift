@@ -79,17 +79,15 @@ extension Callsign {
         self.stepUp = stepUp
         opened.proveBy(stepUp)
         let ended = opened.ended
-        // It ends with the session, which ends with this app.
         Task { [weak self] in
-            for await error in ended { await self?.onEnded(error) }
+            for await error in ended {
+                guard let self else { return }
+                // After a start that is under way.
+                await beginning.one { await self.end(endingBy(error.members.text("reason"))) }
+                tell(.signedOut(error))
+            }
         }
         return opened
-    }
-
-    private func onEnded(_ error: CallsignError) async {
-        // After a start that is under way.
-        await beginning.one { await self.end(endingBy(error.members.text("reason"))) }
-        tell(.signedOut(error))
     }
 
     /// Nil without a session in the storage.

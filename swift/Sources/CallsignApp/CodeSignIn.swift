@@ -1,5 +1,5 @@
-// Signing in by a code, or a token of the app's backend. Where the account has a device that can be asked, a right code waits for its
-// answer, for hours or days: the wait is kept in the storage, and goes on after the app is closed.
+// Signing in by a code, or a token of the app's backend. Where the account has a device that can be asked, a right code waits for
+// its answer, for hours or days: the wait is kept in the storage, and goes on after the app is closed.
 import CallsignVerify
 
 /// A code is on its way. `error` is why the last one was refused; its member `attemptsLeft` says how many more may be tried.
@@ -114,7 +114,7 @@ public struct WaitingSignIn: Sendable, Equatable {
 
     private func proofs(_ challengeId: String, _ waitingId: String?, reclaim: Bool) async throws -> [String: JSONValue] {
         var proofs: [String: JSONValue] = [:]
-        if let challenge = octetsOfId(challengeId), let device = try await device(challenge) { proofs["device"] = .object(device) }
+        if let challenge = octetsOfId(challengeId) { proofs["device"] = try await device(challenge).map(JSONValue.object) }
         if let waitingId { proofs["waitingId"] = .string(waitingId) }
         if reclaim { proofs["reclaim"] = true }
         return proofs

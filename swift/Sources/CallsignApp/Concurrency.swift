@@ -14,6 +14,21 @@
         }
     }
 
+    /// As `value`, but throws `CancellationError` once the caller is cancelled.
+    var valueUnlessCancelled: Value {
+        get async throws {
+            let mine = Deferred()
+            Task {
+                do { mine.complete(try await value) } catch { mine.fail(error) }
+            }
+            return try await withTaskCancellationHandler {
+                try await mine.value
+            } onCancel: {
+                Task { @CallsignActor in mine.fail(CancellationError()) }
+            }
+        }
+    }
+
     /// The first one counts.
     func complete(_ value: Value) { settle(.success(value)) }
 

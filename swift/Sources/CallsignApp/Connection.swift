@@ -1,6 +1,6 @@
-// The connection of one device, see docs/calls.md ("Connect"): it comes back by itself, hands each event of the device's queues over
-// once, in order, and acknowledges what was handled. `ConnectionDecision.swift` decides; this carries out its acts one after the other,
-// and gives it what comes of them.
+// The connection of one device, see docs/calls.md ("Connect"): it comes back by itself, hands each event of the device's queues
+// over once, in order, and acknowledges what was handled. `ConnectionDecision.swift` decides; this carries out its acts one after
+// the other, and gives it what comes of them.
 import CallsignVerify
 import Foundation
 
@@ -19,8 +19,8 @@ public enum ConnectionState: String, Sendable {
     /// All subscriptions are there, also after each reconnection: read what events may have been missed.
     func onConnected() async throws
 
-    /// An event of the device's queues, of a type that a newer server may have added. The next one of its queue waits until this one is
-    /// done, and is acknowledged then. It counts as done when it throws, too, after `onTrouble`.
+    /// An event of the device's queues, of a type that a newer server may have added. The next one of its queue waits until this
+    /// one is done, and is acknowledged then. It counts as done when it throws, too, after `onTrouble`.
     func onEvent(_ event: [String: JSONValue]) async throws
 
     /// The server asks for the device of this session to be registered.
@@ -99,8 +99,8 @@ public enum ConnectionState: String, Sendable {
         return { if let watch { self.take(.unwatch(watch: watch)) } }
     }
 
-    /// Returns when the server has carried it out, and has it on disk. Throws the server's refusal, `BODY_TOO_LARGE`, or `OFFLINE`; then
-    /// it may have been carried out.
+    /// Returns when the server has carried it out, and has it on disk. Throws the server's refusal, `BODY_TOO_LARGE`, or
+    /// `OFFLINE`; then it may have been carried out.
     func send(_ destination: String, _ body: [String: JSONValue]) async throws {
         _ = try await command { .send(command: $0, destination: destination, body: JSONValue.object(body).text) }
     }

@@ -13,8 +13,8 @@ public func developmentPins(_ url: String) async throws -> LogKeys {
     )
 }
 
-/// The code that was just sent to the address, from `/dev/inbox`. It leaves a moment after the answer to the login. Throws `NOT_FOUND`
-/// where none comes.
+/// The code that was just sent to the address, from `/dev/inbox`. It leaves a moment after the answer to the login. Throws
+/// `NOT_FOUND` where none comes.
 public func sentCode(_ url: String, _ address: String) async throws -> String {
     let http = URLSessionHTTP()
     // What `+` means in a query differs.

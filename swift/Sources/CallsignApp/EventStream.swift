@@ -1,7 +1,7 @@
 import CallsignVerify
 
-/// Events for each reader of `events`, in order. One that is more than `capacity` behind holds up nobody: it misses the oldest, and
-/// is told how many by `missed` in their place, if there is one.
+/// Events for each reader of `events`, in order. One that is more than `capacity` behind holds up nobody: it misses the oldest,
+/// and is told how many by `missed` in their place, if there is one.
 final class EventStream<Event: Sendable>: Sendable {
     private struct Numbered: Sendable {
         let number: Int

@@ -50,8 +50,8 @@ public struct HTTPAnswer: Sendable {
     }
 }
 
-/// Sends requests to the server. Redirects are answers like any other: codes and tokens are for this server alone. Throws where there
-/// is no answer, and when the task is cancelled.
+/// Sends requests to the server. Redirects are answers like any other: codes and tokens are for this server alone. Throws where
+/// there is no answer, and when the task is cancelled.
 public protocol HTTPTransport: Sendable {
     func send(_ request: HTTPRequest) async throws -> HTTPAnswer
 }

@@ -25,8 +25,8 @@ public final class Server: Sendable {
     ///   - url: such as `https://call.example.org`.
     ///   - clientVersion: `X-Client-Version`, such as `ios/1.4.2 (214)`.
     ///   - nowMs: the clock, POSIX time in milliseconds.
-    ///   - tlsPins: `sha256/` and base64 of SHA-256 of a public key. Without one of these keys in the server's chain of certificates
-    ///     nothing is sent to it. None: the phone's authorities alone decide.
+    ///   - tlsPins: `sha256/` and base64 of SHA-256 of a public key. Without one of these keys in the server's chain of
+    ///     certificates nothing is sent to it. None: the phone's authorities alone decide.
     ///   - language: the tag of the user's language, such as `vi-VN`, in which errors have their sentences.
     ///
     /// Throws `MALFORMED` for an address that is none, a pin of another form, and pins for a server without TLS.
@@ -73,9 +73,9 @@ public final class Server: Sendable {
         }
     }
 
-    /// The JSON that answers `operation`, such as `login` or `call/start`; nil for an empty answer. All attempts of a POST have one
-    /// `Idempotency-Key`, which is among `headers` where the caller repeats it too. Throws the server's refusal, or `NO_ANSWER` or
-    /// `ANSWER_INVALID`.
+    /// The JSON that answers `operation`, such as `login` or `call/start`; nil for an empty answer. All attempts of a POST have
+    /// one `Idempotency-Key`, which is among `headers` where the caller repeats it too. Throws the server's refusal, or
+    /// `NO_ANSWER` or `ANSWER_INVALID`.
     public func request(
         _ method: String,
         _ operation: String,

@@ -76,7 +76,8 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
         try await codeSent("login", ["phone": phone, "country": country, "displayName": displayName])
     }
 
-    /// Sends another code of this challenge; the last one is void then. `attestation` is what the operator's check asks of the app.
+    /// Sends another code of this challenge; the last one is void then. `attestation` is what the operator's check asks of the
+    /// app.
     public func resendCode(_ challengeId: String, attestation: String? = nil) async throws -> CodeSent {
         try await codeSent("resend-otp", ["challengeId": challengeId, "attestation": attestation])
     }
@@ -129,8 +130,8 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
     /// Proofs that operations are refused without come from `stepUp`: each such operation is repeated once.
     func proveBy(_ stepUp: StepUp) { self.stepUp = stepUp }
 
-    /// A request of the user who is signed in, as `Server.request`. Throws `SIGNED_OUT` without one. Expired tokens are renewed once
-    /// on the way.
+    /// A request of the user who is signed in, as `Server.request`. Throws `SIGNED_OUT` without one. Expired tokens are renewed
+    /// once on the way.
     @discardableResult
     public func request(
         _ method: String,
@@ -216,8 +217,8 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
     /// Gets new tokens in place of the pair with this access token, which the server calls expired.
     func renew(_ accessToken: String) async throws { try await refresh(accessToken) }
 
-    /// The server has ended the session, and said so elsewhere than in an answer to a request. Nobody is signed in when this returns;
-    /// what it returns ends when the storage has that, too.
+    /// The server has ended the session, and said so elsewhere than in an answer to a request. Nobody is signed in when this
+    /// returns; what it returns ends when the storage has that, too.
     @discardableResult
     func endBy(_ error: CallsignError) -> Task<Void, Never> { end(error) }
 
@@ -241,8 +242,8 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
         return reply
     }
 
-    /// A caller that gives up does not take the new session with it. Throws `ALREADY_SIGNED_IN` where a sign-in that has waited came
-    /// before.
+    /// A caller that gives up does not take the new session with it. Throws `ALREADY_SIGNED_IN` where a sign-in that has waited
+    /// came before.
     private func begin(_ operation: String, _ body: [String: JSONValue]) async throws -> User {
         try await beginning.one {
             if self.signedIn != nil {

@@ -44,14 +44,14 @@ public protocol SocketTransport: Sendable {
 
 /// The system's own WebSockets. Foundation has none on Linux.
 public func platformSockets() -> any SocketTransport {
-    #if canImport(Darwin)
+    #if canImport(Security)
         URLSessionSockets()
     #else
         NoSockets()
     #endif
 }
 
-#if !canImport(Darwin)
+#if !canImport(Security)
     private struct NoSockets: SocketTransport {
         func open(_ request: SocketRequest) throws -> any Socket {
             throw CallsignError("SOCKETS_UNAVAILABLE", "This system has no WebSockets: give the server a SocketTransport.")

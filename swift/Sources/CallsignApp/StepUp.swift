@@ -1,5 +1,5 @@
-// Proofs after the sign-in of who the user is (docs/app.md, "Prove it once more"): the server refuses some operations without a fresh
-// one. One question to the user serves all operations that wait.
+// Proofs after the sign-in of who the user is (docs/app.md, "Prove it once more"): the server refuses some operations without a
+// fresh one. One question to the user serves all operations that wait.
 import CallsignVerify
 
 public enum ProofWay: String, Sendable {
@@ -8,8 +8,8 @@ public enum ProofWay: String, Sendable {
     case provider
 }
 
-/// The user has to prove who they are. The refused operation waits until one of the ways succeeds, and is then repeated. A way that
-/// throws, such as `OTP_INVALID`, leaves the question open. `refuse` ends it: the operation throws `STEP_UP_REQUIRED`.
+/// The user has to prove who they are. The refused operation waits until one of the ways succeeds, and is then repeated. A way
+/// that throws, such as `OTP_INVALID`, leaves the question open. `refuse` ends it: the operation throws `STEP_UP_REQUIRED`.
 @CallsignActor public final class ProofQuestion {
     /// What this account and this app have, the best one first.
     public nonisolated let ways: [ProofWay]
@@ -70,7 +70,7 @@ public enum ProofWay: String, Sendable {
     func prove(_ refusal: CallsignError) async throws {
         let question = try questionAbout(refusal)
         defer { leave(question) }
-        if try await !question.answer.value { throw refusal }
+        if try await !question.answer.valueUnlessCancelled { throw refusal }
     }
 
     /// Nobody is signed in any more who could prove anything.
@@ -136,7 +136,6 @@ public enum ProofWay: String, Sendable {
         // The newest code is the one that the server is sure to know.
         if let challenge = refusal.members["challenge"]?.object { question.sent = try codeSentOf(challenge) }
         question.waiting += 1
-        // Who reads it asks the user once.
         if open == nil { asked.set(question) }
         return question
     }

@@ -58,7 +58,11 @@ private let escapes: [(plain: UInt8, code: UInt8)] = [
 private func escaped(_ text: String) -> String {
     var octets: [UInt8] = []
     for octet in text.utf8 {
-        if let escape = escapes.first(where: { $0.plain == octet }) { octets += [backslash, escape.code] } else { octets.append(octet) }
+        guard let escape = escapes.first(where: { $0.plain == octet }) else {
+            octets.append(octet)
+            continue
+        }
+        octets += [backslash, escape.code]
     }
     return String(decoding: octets, as: UTF8.self)
 }

@@ -3,7 +3,8 @@
 // `ConnectionDecision.swift`: each belongs to one socket and to every octet on it, and ends as a close like any other.
 import CallsignVerify
 
-/// How a connection ended. `code` is as docs/calls.md has them; 1006 where the network broke, 1002 where the server broke the protocol.
+/// How a connection ended. `code` is as docs/calls.md has them; 1006 where the network broke, 1002 where the server broke the
+/// protocol.
 struct StompClose: Sendable {
     let code: Int
     let reason: String
@@ -84,8 +85,8 @@ struct StompGreeting: Sendable {
         )
     }
 
-    /// Sends a frame at once. What it returns has the headers of its RECEIPT, the server's refusal, or `OFFLINE` where the connection
-    /// ends before. Throws `BODY_TOO_LARGE`, or `OFFLINE`.
+    /// Sends a frame at once. What it returns has the headers of its RECEIPT, the server's refusal, or `OFFLINE` where the
+    /// connection ends before. Throws `BODY_TOO_LARGE`, or `OFFLINE`.
     func begin(_ command: String, _ headers: [StompHeader], body: String = "") throws -> Deferred<[String: String]> {
         if stage != .connected { throw offline() }
         receipts += 1
@@ -190,7 +191,9 @@ struct StompGreeting: Sendable {
         answered(frame.headers["receipt-id"])?.fail(problem(in: frame))
     }
 
-    private func answered(_ receipt: String?) -> Deferred<[String: String]>? { receipt.flatMap { waiting.removeValue(forKey: $0) } }
+    private func answered(_ receipt: String?) -> Deferred<[String: String]>? {
+        receipt.flatMap { waiting.removeValue(forKey: $0) }
+    }
 
     /// Counted from now, and anew with each message; zero is for ever.
     private func allowSilence(_ ms: Int) {

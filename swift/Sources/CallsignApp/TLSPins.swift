@@ -25,7 +25,8 @@ public struct TLSPins: Sendable, Equatable {
 
     public var isEmpty: Bool { keyHashes.isEmpty }
 
-    /// Whether there are none, or one is of a certificate in this chain, each in DER. The system has to have taken the chain before.
+    /// Whether there are none, or one is of a certificate in this chain, each in DER. The system has to have taken the chain
+    /// before.
     public func hold(certificates: [[UInt8]]) -> Bool {
         isEmpty || certificates.contains { certificate in
             guard let key = publicKeyInfo(inCertificate: certificate) else { return false }

@@ -5,15 +5,9 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// Requests by a `URLSession` of their own, without cookies or a cache. Holds to TLS pins on Apple's systems, and refuses a request
-/// that has some on others.
+/// Requests by a `URLSession` of their own, without cookies or a cache. Holds to TLS pins on Apple's systems, and refuses a
+/// request that has some on others.
 public final class URLSessionHTTP: HTTPTransport {
-    private enum Stage {
-        case ready
-        case begun
-        case over
-    }
-
     private let delegate = Delegate()
     private let session: URLSession
 
@@ -33,7 +27,8 @@ public final class URLSessionHTTP: HTTPTransport {
     public func send(_ request: HTTPRequest) async throws -> HTTPAnswer {
         #if !canImport(Security)
             if !request.tlsPins.isEmpty {
-                throw CallsignError("TLS_PINS_UNAVAILABLE", "TLS pins are not checked on this system: give the server an HTTPTransport.")
+                let sentence = "TLS pins are not checked on this system: give the server an HTTPTransport."
+                throw CallsignError("TLS_PINS_UNAVAILABLE", sentence)
             }
         #endif
         guard let url = URL(string: request.url) else { throw CallsignError("MALFORMED", "That is no address: \(request.url)") }
@@ -41,32 +36,28 @@ public final class URLSessionHTTP: HTTPTransport {
         foundation.httpMethod = request.method
         foundation.httpBody = request.body.map { Data($0) }
         for (name, value) in request.headers { foundation.setValue(value, forHTTPHeaderField: name) }
+        try Task.checkCancellation()
         let task = session.dataTask(with: foundation)
         // The session's own limit is of the time between two packets.
-        let limit = Task {
-            try await pause(forMs: request.timeoutMs)
-            task.cancel()
+        let limit = Task { [delegate] in
+            try await Task.sleep(nanoseconds: UInt64(request.timeoutMs) * 1_000_000)
+            delegate.giveUp(task, URLError(.timedOut))
         }
         defer { limit.cancel() }
-        let stage = Locked(Stage.ready)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { waiting in
-                let isBegun = stage.with { stage in
-                    if stage == .over { return false }
-                    stage = .begun
+        do {
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { waiting in
                     delegate.expect(task, request, waiting)
                     task.resume()
-                    return true
+                    // It may have been cancelled before the delegate knew of it.
+                    if Task.isCancelled { delegate.giveUp(task, CancellationError()) }
                 }
-                if !isBegun { waiting.resume(throwing: CancellationError()) }
+            } onCancel: {
+                delegate.giveUp(task, CancellationError())
             }
-        } onCancel: {
-            // One that is cancelled before anybody waits for its end would tell nobody of it.
-            let before = stage.with { stage in
-                defer { stage = .over }
-                return stage
-            }
-            if before == .begun { task.cancel() }
+        } catch {
+            try Task.checkCancellation()
+            throw error
         }
     }
 
@@ -86,6 +77,13 @@ public final class URLSessionHTTP: HTTPTransport {
         func expect(_ task: URLSessionTask, _ request: HTTPRequest, _ waiting: CheckedContinuation<HTTPAnswer, any Error>) {
             let begun = Pending(octetsMax: request.octetsMax, tlsPins: request.tlsPins, waiting: waiting)
             pending.with { $0[task.taskIdentifier] = begun }
+        }
+
+        /// Not every system tells of a task that is cancelled while it begins.
+        func giveUp(_ task: URLSessionTask, _ error: any Error) {
+            let ended = pending.with { $0.removeValue(forKey: task.taskIdentifier) }
+            task.cancel()
+            ended?.waiting.resume(throwing: error)
         }
 
         func urlSession(

@@ -1,7 +1,7 @@
 import CallsignVerify
 
-/// The user who is signed in. `restriction` is the code by which most operations refuse this app: `DEVICE_NOT_LISTED` until a device
-/// of the user's list has put this one on it. Then `email` and `phone` are nil, too.
+/// The user who is signed in. `restriction` is the code by which most operations refuse this app: `DEVICE_NOT_LISTED` until a
+/// device of the user's list has put this one on it. Then `email` and `phone` are nil, too.
 public struct User: Sendable, Equatable {
     public var userId: UInt64
     public var displayName: String
@@ -24,8 +24,8 @@ public struct User: Sendable, Equatable {
     }
 }
 
-/// A person. `displayName` is their own choice, `alias` this user's own name for them. Where `isContact` is false they are a stranger,
-/// who may have any name: say so on the screen. It is nil until that is known.
+/// A person. `displayName` is their own choice, `alias` this user's own name for them. Where `isContact` is false they are a
+/// stranger, who may have any name: say so on the screen. It is nil until that is known.
 public struct Person: Sendable, Equatable {
     public var userId: UInt64
     public var displayName: String

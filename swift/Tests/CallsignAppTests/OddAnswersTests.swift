@@ -9,8 +9,8 @@ import XCTest
 final class OddAnswersTests: XCTestCase {
     func testWhatIsNoJSONCutOrEndlessIsRefused() async throws {
         for text in ["<html>", "{\"userId\"", " ", "[", "[]", "null", "7", String(repeating: "x", count: 9_000_000)] {
-            let odd = try OddServer(status: 200, text: text)
-            defer { odd.close() }
+            let odd = try LocalServer { _ in ServedAnswer(200, Array(text.utf8)) }
+            defer { odd.stop() }
             let server = try Server(odd.url)
             for method in ["GET", "DELETE"] {
                 let code = await codeOf { _ = try await server.request(method, "user") }
@@ -21,24 +21,33 @@ final class OddAnswersTests: XCTestCase {
 
     func testARedirectIsNotFollowed() async throws {
         for status in [301, 302, 303, 307, 308] {
-            let elsewhere = try OddServer(status: 200, text: "{}")
-            let odd = try OddServer(status: status, text: "", location: "\(elsewhere.url)/taken")
+            let followed = Locked(0)
+            let elsewhere = try LocalServer { _ in
+                followed.with { $0 += 1 }
+                return ServedAnswer(200, Array("{}".utf8))
+            }
+            let taken = "\(elsewhere.url)/taken"
+            let odd = try LocalServer { _ in ServedAnswer(status, headers: ["location": taken]) }
             defer {
-                odd.close()
-                elsewhere.close()
+                odd.stop()
+                elsewhere.stop()
             }
             let code = await codeOf { _ = try await Server(odd.url).request("POST", "refresh-token", body: [:]) }
             XCTAssertEqual(code, "ANSWER_INVALID", "\(status)")
-            XCTAssertEqual(elsewhere.requests, 0, "\(status)")
+            XCTAssertEqual(followed.with { $0 }, 0, "\(status)")
         }
     }
 
     func testACallerThatGivesUpIsToldSoWhileTheServerIsSilent() async throws {
-        let silent = try OddServer(status: 200, text: nil)
-        defer { silent.close() }
+        let asked = Signal()
+        let silent = try LocalServer { _ in
+            asked.give()
+            return nil
+        }
+        defer { silent.stop() }
         let server = try Server(silent.url)
         let asking = Task { try await server.request("GET", "user") }
-        await silent.asked()
+        await asked.given()
         asking.cancel()
         do {
             _ = try await asking.value
@@ -49,8 +58,8 @@ final class OddAnswersTests: XCTestCase {
     }
 
     func testASilentServerIsGivenUp() async throws {
-        let silent = try OddServer(status: 200, text: nil)
-        defer { silent.close() }
+        let silent = try LocalServer { _ in nil }
+        defer { silent.stop() }
         let request = HTTPRequest(method: "GET", url: silent.url, octetsMax: 10, timeoutMs: 100)
         do {
             _ = try await URLSessionHTTP().send(request)

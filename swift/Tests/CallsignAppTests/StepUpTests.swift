@@ -148,6 +148,22 @@ final class StepUpTests: ServedTests {
         await me.close()
     }
 
+    func testAQuestionThatNoOperationWaitsForAnyMoreIsNotOpen() async throws {
+        let me = try await person()
+        let asked = question(me)
+        let deleting = Task { try await me.account.delete() }
+        let proof = try await asked.value
+        deleting.cancel()
+        try await me.proofNeeded.first { $0 == nil }
+        let cancelled = await deleting.result
+        XCTAssertThrowsError(try cancelled.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        let gone = await codeOf { try await proof.sendCode() }
+        await unread(me)
+        let refused = await codeOf { _ = try await me.account.delete() }
+        XCTAssertEqual([gone, refused], ["CHALLENGE_GONE", "STEP_UP_REQUIRED"])
+        await me.close()
+    }
+
     func testWhatWaitsWhenTheUserSignsOutEndsAndProvesNothingForTheNextUserOfTheApp() async throws {
         let me = try await person()
         let asked = question(me)

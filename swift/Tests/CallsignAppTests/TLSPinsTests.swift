@@ -42,9 +42,12 @@ final class TLSPinsTests: XCTestCase {
 
     func testAPinOfAnotherFormIsRefusedAndPinsForAServerWithoutTLS() throws {
         let server = try pin("server")
-        let odd = ["", String(server.dropFirst(7)), String(server.dropLast()), "sha1/\(String(repeating: "A", count: 27))=", "sha256/AAAA"]
+        let sha1 = "sha1/\(String(repeating: "A", count: 27))="
+        let odd = ["", String(server.dropFirst(7)), String(server.dropLast()), sha1, "sha256/AAAA", "\(server)\n"]
         for pin in odd {
-            XCTAssertThrowsError(try Server("https://localhost", tlsPins: [server, pin]), pin) { XCTAssertTrue($0.hasCode("MALFORMED")) }
+            XCTAssertThrowsError(try Server("https://localhost", tlsPins: [server, pin]), pin) {
+                XCTAssertTrue($0.hasCode("MALFORMED"))
+            }
         }
         XCTAssertThrowsError(try Server("http://localhost", tlsPins: [server])) { XCTAssertTrue($0.hasCode("MALFORMED")) }
     }

@@ -89,6 +89,28 @@ final class UserTokensTests: XCTestCase {
     }
 }
 
+/// On the built server.
+final class ServedUserTokensTests: ServedTests {
+    override class var settings: [String: String] { ["CALLSIGN_TOKEN_AUDIENCES": "reports"] }
+
+    func testTheServersTokenNamesTheUserAndTheService() async throws {
+        let app = try await server.app()
+        let userId = try await server.signIn(app, "Ann")
+        let token = try await app.tokenFor("reports")
+        let again = try await app.tokenFor("reports")
+        XCTAssertEqual(token, again)
+        let part = token.split(separator: ".")[1].map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
+        let padded = String(part) + String(repeating: "=", count: (4 - part.count % 4) % 4)
+        let claims = try known(JSONValue(octets: decodeBase64(padded)), "claims")
+        XCTAssertEqual(["sub", "aud", "iss"].map { claims[$0]?.string }, ["\(userId)", "reports", server.url])
+        let other = await codeOf { _ = try await app.tokenFor("other") }
+        try await app.signOut()
+        let late = await codeOf { _ = try await app.tokenFor("reports") }
+        XCTAssertEqual([other, late], ["AUDIENCE_UNKNOWN", "SIGNED_OUT"])
+        await app.close()
+    }
+}
+
 private func answerOf(_ act: () async throws -> String) async -> String {
     do {
         return try await act()

@@ -1,8 +1,8 @@
 import CallsignApp
 import CallsignVerify
 
-/// Requests to the server that a test may hold up before or after they are carried out, and whose answers it may alter. Operations are
-/// such as `call/start`, with their query.
+/// Requests to the server that a test may hold up before or after they are carried out, and whose answers it may alter.
+/// Operations are such as `call/start`, with their query.
 public final class AlteredHTTP: HTTPTransport {
     public struct Alterations: Sendable {
         public var before: @Sendable (_ operation: String) async throws -> Void = { _ in }
@@ -26,7 +26,9 @@ public final class AlteredHTTP: HTTPTransport {
         try await alterations.before(operation)
         var answer = try await http.send(request)
         try await alterations.after(operation)
-        guard (200..<300).contains(answer.status), let value = answer.body.flatMap({ JSONValue(octets: $0) }) else { return answer }
+        guard (200..<300).contains(answer.status), let value = answer.body.flatMap({ JSONValue(octets: $0) }) else {
+            return answer
+        }
         answer.body = Array(alterations.alter(operation, value).text.utf8)
         return answer
     }

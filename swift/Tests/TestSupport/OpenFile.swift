@@ -17,7 +17,14 @@ final class OpenFile: Sendable {
 
     private let file: Locked<Int32?>
 
-    init(_ file: Int32) { self.file = Locked(file) }
+    init(_ file: Int32) {
+        self.file = Locked(file)
+        #if canImport(Darwin)
+            // A server that is gone must not end the tests.
+            var isOn: Int32 = 1
+            setsockopt(file, SOL_SOCKET, SO_NOSIGPIPE, &isOn, socklen_t(MemoryLayout<Int32>.size))
+        #endif
+    }
 
     /// Reads and writes take no longer, each.
     func limit(ms: Int) {
@@ -52,11 +59,6 @@ final class OpenFile: Sendable {
         file.with { if let file = $0 { _ = shutdown(file, Int32(SHUT_RDWR)) } }
     }
 
-    /// Says that nothing more will be written.
-    func endWriting() {
-        file.with { if let file = $0 { _ = shutdown(file, Int32(SHUT_WR)) } }
-    }
-
     func close() {
         file.with { file in
             if let open = file { _ = closeFile(open) }
@@ -67,7 +69,7 @@ final class OpenFile: Sendable {
 
 private func closeFile(_ file: Int32) -> Int32 { close(file) }
 
-private func loopbackAddress(_ host: String, _ port: UInt16) -> sockaddr_in? {
+private func addressOf(_ host: String, _ port: UInt16) -> sockaddr_in? {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -76,7 +78,7 @@ private func loopbackAddress(_ host: String, _ port: UInt16) -> sockaddr_in? {
 
 /// A connection to this port. Throws `NoConnection`.
 func connectedTCP(_ host: String, _ port: UInt16) throws -> Int32 {
-    guard var address = loopbackAddress(host, port) else { throw OpenFile.NoConnection() }
+    guard var address = addressOf(host, port) else { throw OpenFile.NoConnection() }
     let file = socket(AF_INET, streamSocket, 0)
     var isOn: Int32 = 1
     setsockopt(file, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
@@ -88,24 +90,4 @@ func connectedTCP(_ host: String, _ port: UInt16) throws -> Int32 {
     if isConnected { return file }
     _ = closeFile(file)
     throw OpenFile.NoConnection()
-}
-
-/// A port of this machine, and what accepts its connections. Throws `NoConnection`.
-func listeningTCP() throws -> (file: Int32, port: UInt16) {
-    guard var address = loopbackAddress("127.0.0.1", 0) else { throw OpenFile.NoConnection() }
-    let file = socket(AF_INET, streamSocket, 0)
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            bind(file, $0, length) == 0 && listen(file, 50) == 0 && getsockname(file, $0, &length) == 0
-        }
-    }
-    guard isListening else { throw OpenFile.NoConnection() }
-    return (file, UInt16(bigEndian: address.sin_port))
-}
-
-/// The next connection; nil where the port is closed.
-func acceptedTCP(_ listening: Int32) -> OpenFile? {
-    let file = accept(listening, nil, nil)
-    return file < 0 ? nil : OpenFile(file)
 }

@@ -2,8 +2,8 @@ import CallsignApp
 import CallsignVerify
 import Foundation
 
-/// Requests without TLS. Foundation's own on Linux (6.0) crashes at an answer with status 401 and `WWW-Authenticate: Bearer`, as the
-/// server gives it.
+/// Requests without TLS. Foundation's own on Linux (6.0) crashes at an answer with status 401 and `WWW-Authenticate: Bearer`, as
+/// the server gives it.
 public final class PlainHTTP: HTTPTransport {
     public enum PlainError: Error {
         case noAddress
@@ -49,24 +49,38 @@ private func answer(from opened: OpenFile, to octets: [UInt8], _ request: HTTPRe
     opened.limit(ms: request.timeoutMs)
     guard opened.write(octets) else { throw PlainHTTP.PlainError.noConnection }
     var read: [UInt8] = []
-    var head: HTTPAnswer?
-    var bodyStart = 0
-    var length = 0
+    var head: (answer: HTTPAnswer, bodyStart: Int)?
     while true {
-        if head == nil, let end = endOfHead(in: read) {
-            let answer = try parsedHead(Array(read[..<end]))
-            head = answer
-            bodyStart = end + 4
-            length = answer.headers["content-length"].flatMap { Int($0) } ?? 0
-        }
-        if var answer = head, read.count >= bodyStart + length {
-            answer.body = length > request.octetsMax ? nil : Array(read[bodyStart..<bodyStart + length])
+        if head == nil, let end = endOfHead(in: read) { head = (try parsedHead(Array(read[..<end])), end + 4) }
+        if let head, let body = try body(in: read[head.bodyStart...], head.answer.headers) {
+            var answer = head.answer
+            answer.body = body.count > request.octetsMax ? nil : body
             return answer
         }
         let more = opened.read()
         if more.isEmpty { throw PlainHTTP.PlainError.noAnswer }
         read += more
     }
+}
+
+/// Nil while there is more to come.
+private func body(in octets: ArraySlice<UInt8>, _ headers: [String: String]) throws -> [UInt8]? {
+    if headers["transfer-encoding"] != "chunked" {
+        let length = headers["content-length"].flatMap { Int($0) } ?? 0
+        return octets.count >= length ? Array(octets.prefix(length)) : nil
+    }
+    var body: [UInt8] = []
+    var left = octets
+    while let lineEnd = left.firstIndex(of: 0x0a) {
+        let digits = String(decoding: left[..<lineEnd].filter { $0 != 0x0d }, as: UTF8.self)
+        guard let size = Int(digits, radix: 16) else { throw PlainHTTP.PlainError.noAnswer }
+        if size == 0 { return body }
+        left = left[(lineEnd + 1)...]
+        guard left.count >= size + 2 else { return nil }
+        body += left.prefix(size)
+        left = left.dropFirst(size + 2)
+    }
+    return nil
 }
 
 private func endOfHead(in octets: [UInt8]) -> Int? {

@@ -2,8 +2,8 @@ import CallsignApp
 import CallsignVerify
 import Foundation
 
-/// STOMP over plain TCP, for systems without WebSockets: the same frames, one after the other, each ending in a NUL. TCP has no close
-/// codes: they are told by the ERROR before, as docs/calls.md lists them.
+/// STOMP over plain TCP, for systems without WebSockets: the same frames, one after the other, each ending in a NUL. TCP has no
+/// close codes: they are told by the ERROR before, as docs/calls.md lists them.
 public final class TCPStompTransport: SocketTransport {
     private let host: String
     private let port: UInt16

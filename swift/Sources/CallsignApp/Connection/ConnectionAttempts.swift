@@ -114,7 +114,8 @@ enum ConnectionAttempts {
 
     /// Where the connection broke, its close says more.
     static func onQueueRefused(_ step: inout ConnectionStep, _ socket: Int, _ failure: ConnectionFailure) {
-        if failure.code != CallsignError.LocalCode.offline && socket == step.phase.opened?.socket { giveUp(&step, socket, failure) }
+        if failure.code == CallsignError.LocalCode.offline || socket != step.phase.opened?.socket { return }
+        giveUp(&step, socket, failure)
     }
 
     /// The server breaks the protocol, or refuses a queue. The close of the socket follows as an input.

@@ -1,5 +1,5 @@
-/// One step of a connection: an input comes in, and with the connection as it is then go the acts. `random` is from 0 up to 1, which
-/// is not reached.
+/// One step of a connection: an input comes in, and with the connection as it is then go the acts. `random` is from 0 up to 1,
+/// which is not reached.
 struct ConnectionStep {
     var connection: DeviceConnection
     let nowMs: Int
