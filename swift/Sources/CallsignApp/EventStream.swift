@@ -15,12 +15,6 @@ final class EventStream<Event: Sendable>: Sendable {
         var last: Event?
         var readers: [Int: AsyncStream<Numbered>.Continuation] = [:]
         var readerCount = 0
-
-        mutating func tell(_ event: Event) {
-            guard last == nil else { return }
-            for reader in readers.values { reader.yield(Numbered(number: count, event: event)) }
-            count += 1
-        }
     }
 
     private let capacity: Int
@@ -47,18 +41,22 @@ final class EventStream<Event: Sendable>: Sendable {
         return AsyncStream { await reading.next() }
     }
 
-    func tell(_ event: Event) {
-        state.with { $0.tell(event) }
-    }
+    func tell(_ event: Event) { state.with { Self.tell(event, &$0) } }
 
     func tellLast(_ event: Event) {
-        // In one step: a reader gets it from here or there, and not twice.
+        // At once: a reader that comes between would get neither.
         let readers = state.with { state in
-            state.tell(event)
+            Self.tell(event, &state)
             if state.last == nil { state.last = event }
             return state.readers.values
         }
         for reader in readers { reader.finish() }
+    }
+
+    private static func tell(_ event: Event, _ state: inout State) {
+        guard state.last == nil else { return }
+        for reader in state.readers.values { reader.yield(Numbered(number: state.count, event: event)) }
+        state.count += 1
     }
 
     /// Returns the number of the first event that the reader will get.
