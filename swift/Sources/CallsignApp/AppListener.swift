@@ -3,6 +3,7 @@ import CallsignVerify
 
 @CallsignActor final class AppListener: ConnectionListener {
     private weak var app: Callsign?
+    weak var connection: Connection?
     private let session: Session
     private let registration: DeviceRegistration
 
@@ -47,7 +48,11 @@ import CallsignVerify
     }
 
     func onEvent(_ event: [String: JSONValue]) async throws {
-        guard let app else { return }
+        guard let app else {
+            // Nobody has handled it: the next start gets it.
+            connection?.abort()
+            throw offline()
+        }
         let begun = try app.assertActive()
         let type = try event.needText("type")
         if app.isOwnStart(type, event.text("sessionId")) { return }

@@ -105,6 +105,13 @@ public enum CallsignEvent: Sendable {
         self.maxIndexAgeMs = maxIndexAgeMs
     }
 
+    deinit {
+        // An app that was let go of without `close` hears nothing more.
+        guard let left = active.with({ $0 }) else { return }
+        left.checking.cancel()
+        Task { @CallsignActor in left.connection.abort() }
+    }
+
     /// At a server such as `https://call.example.org`, with the system's own requests and sockets. Throws `MALFORMED` for what is no
     /// address or no pin.
     ///

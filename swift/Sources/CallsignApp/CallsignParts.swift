@@ -191,7 +191,9 @@ extension Callsign {
         ) { [weak self] in self?.tell(.keysChanged($0)) }
         // Each connection reads it again, and says why where it can't.
         let kept = (try? await readKept(storage, userId: registered.userId)) ?? Kept()
-        let connection = Connection(server, session, AppListener(self, session, registration))
+        let listener = AppListener(self, session, registration)
+        let connection = Connection(server, session, listener)
+        listener.connection = connection
         let names = Names { [weak self] in self?.active.with { $0 }?.calls.onNames() }
         let calls = Calls(
             server: server,
