@@ -40,23 +40,4 @@ final class GivenUpTests: ServedTests {
         XCTAssertNil(gone)
         XCTAssertNil(session)
     }
-
-    /// Nobody would handle what comes, and it would be acknowledged.
-    func testWhatComesToAnAppThatWasLetGoOfComesToTheNextOne() async throws {
-        let storage = MemoryAppStorage()
-        var ann: Callsign? = try await server.person("Ann", URLSessionHTTP(), storage)
-        let annId = try known(ann?.userId, "userId")
-        let (states, events) = try (known(ann, "ann").connection.values, known(ann, "ann").events)
-        for await state in states where state == .connected { break }
-        ann = nil
-        for await _ in events {}
-        let bob = try await server.person("Bob")
-        try await bob.contacts.request(annId)
-        let again = try await server.app(storage)
-        let news = again.events
-        try await again.resume()
-        try await news.first { if case .message("friend_request", _) = $0 { true } else { false } }
-        await again.close()
-        await bob.close()
-    }
 }

@@ -7,6 +7,11 @@ import XCTest
 /// A server whose frames come in their order, and make no sense.
 final class HostileSocketTests: XCTestCase {
     private func connection(_ sockets: PlayedSockets, _ listener: PlayedListener) async throws -> Connection {
+        let (server, session, _) = try await parts(sockets)
+        return await Connection(server, session, listener)
+    }
+
+    private func parts(_ sockets: PlayedSockets) async throws -> (Server, Session, MemoryAppStorage) {
         let server = try Server("http://127.0.0.1:9", http: NoHTTP(), sockets: sockets, language: "en")
         let storage = MemoryAppStorage()
         let session: JSONValue = [
@@ -14,7 +19,34 @@ final class HostileSocketTests: XCTestCase {
             "renewAtMs": JSONValue(1 << 52), "expiresAtMs": JSONValue(1 << 52),
         ]
         try await storage.put("session", session.text)
-        return await Connection(server, try Session.open(server, storage), listener)
+        return (server, try await Session.open(server, storage), storage)
+    }
+
+    @CallsignActor private static func connected(
+        _ server: Server, _ session: Session, _ listener: AppListener
+    ) -> Connection {
+        let connection = Connection(server, session, listener)
+        listener.connection = connection
+        connection.connect()
+        return connection
+    }
+
+    /// Nobody handles what comes then: it is for the next start.
+    func testWhatComesToAnAppThatWasLetGoOfIsNotAcknowledged() async throws {
+        let sockets = PlayedSockets { frame in
+            frame.command == "SUBSCRIBE" ? [message(frame.headers["id"] ?? "", "1")] : []
+        }
+        let (server, session, storage) = try await parts(sockets)
+        let log = try readVectors("derived-kt-e2e")
+        let pins = try LogKeys.ofVerifierKey(log.text("log_vkey"), vrfPublicKey: log.text("vrf_pk_base64"))
+        let registration = await DeviceRegistration(server, session, storage, softwareKeys(storage))
+        var app: Callsign? = Callsign(server: server, pins: pins, storage: storage)
+        let listener = try await AppListener(known(app, "app"), session, registration)
+        app = nil
+        let connection = await Self.connected(server, session, listener)
+        await sockets.over.given()
+        await connection.abort()
+        XCTAssertEqual(sockets.sent.map(\.command).filter { $0 == "ACK" }, [])
     }
 
     /// Each queue's events are handled in the order in which they came, one at a time, and acknowledged in it.
@@ -118,6 +150,9 @@ private final class PlayedSockets: SocketTransport {
     private let altering: @Sendable (String) -> String
     private let frames = Locked<[StompFrame]>([])
 
+    /// Given at the first acknowledgement, and at the end.
+    let over = Signal()
+
     init(_ more: @escaping @Sendable (StompFrame) -> [String], altering: @escaping @Sendable (String) -> String = { $0 }) {
         self.more = more
         self.altering = altering
@@ -130,6 +165,7 @@ private final class PlayedSockets: SocketTransport {
     fileprivate func answers(to text: String) -> [String] {
         guard let frame = try? StompFrame(text) else { return [] }
         frames.with { $0.append(frame) }
+        if frame.command == "ACK" { over.give() }
         var answers: [String] = []
         if frame.command == "CONNECT" {
             answers.append("CONNECTED\nversion:1.2\nheart-beat:0,0\nserver-time:1700000000000\ndevice:7\n\n\0")
@@ -155,7 +191,10 @@ private final class PlayedSockets: SocketTransport {
             for answer in sockets.answers(to: text) { telling.yield(.text(answer)) }
         }
 
-        func cancel() { telling.finish() }
+        func cancel() {
+            telling.finish()
+            sockets.over.give()
+        }
     }
 }
 
