@@ -57,6 +57,19 @@ final class OddAnswersTests: XCTestCase {
         }
     }
 
+    func testACallerThatGivesUpAtAnyMomentIsTold() async throws {
+        let server = try LocalServer { _ in ServedAnswer(200, Array("{}".utf8)) }
+        defer { server.stop() }
+        let http = URLSessionHTTP()
+        let request = HTTPRequest(method: "GET", url: server.url, octetsMax: 10, timeoutMs: 10_000)
+        for yields in 0..<100 {
+            let asking = Task { try await http.send(request) }
+            for _ in 0..<yields { await Task.yield() }
+            asking.cancel()
+            if case .failure(let error) = await asking.result { XCTAssertTrue(error is CancellationError, "\(error)") }
+        }
+    }
+
     func testASilentServerIsGivenUp() async throws {
         let silent = try LocalServer { _ in nil }
         defer { silent.stop() }
