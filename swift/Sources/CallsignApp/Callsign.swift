@@ -40,6 +40,7 @@ public enum CallsignEvent: Sendable {
 
     let beginning = Turns()
     var session: Session?
+    var stepUp: StepUp?
     nonisolated let active = Locked<Active?>(nil)
 
     /// The newest reading of the user, and what the queue tells meanwhile.
@@ -104,9 +105,47 @@ public enum CallsignEvent: Sendable {
         self.maxIndexAgeMs = maxIndexAgeMs
     }
 
-    /// At a server such as `https://call.example.org`. Throws `MALFORMED` for what is no address.
-    public nonisolated convenience init(server: String, pins: LogKeys, storage: any AppStorage) throws {
-        self.init(server: try Server(server), pins: pins, storage: storage)
+    deinit {
+        // An app that was let go of without `close` hears nothing more.
+        guard let left = active.with({ $0 }) else { return }
+        left.checking.cancel()
+        Task { @CallsignActor in left.connection.abort() }
+    }
+
+    /// At a server such as `https://call.example.org`, with the system's own requests and sockets. Throws `MALFORMED` for what is no
+    /// address or no pin.
+    ///
+    /// - Parameters:
+    ///   - clientVersion: `X-Client-Version`, such as `ios/1.4.2 (214)`.
+    ///   - tlsPins: as of `Server`. Give two, one of them a spare.
+    ///   - language: the tag of the user's language, such as `vi-VN`, in which errors have their `sentence`.
+    public nonisolated convenience init(
+        server: String,
+        pins: LogKeys,
+        storage: any AppStorage,
+        keysOf: DeviceKeysOf? = nil,
+        device: DeviceDetails = DeviceDetails(),
+        clientVersion: String? = nil,
+        onReset: OnReset = .ask,
+        passkeys: (any PasskeyAuthenticator)? = nil,
+        tlsPins: [String] = [],
+        language: String = preferredLanguage(),
+        sealedPushes: Bool? = nil,
+        completeness: CompletenessDemand? = nil,
+        maxIndexAgeMs: Int? = nil
+    ) throws {
+        self.init(
+            server: try Server(server, clientVersion: clientVersion, tlsPins: tlsPins, language: language),
+            pins: pins,
+            storage: storage,
+            keysOf: keysOf,
+            device: device,
+            onReset: onReset,
+            passkeys: passkeys,
+            sealedPushes: sealedPushes,
+            completeness: completeness,
+            maxIndexAgeMs: maxIndexAgeMs
+        )
     }
 
     /// Incoming calls, each once. One that rings already comes at once.
@@ -190,16 +229,7 @@ public enum CallsignEvent: Sendable {
     /// `SIGN_IN_GONE` where none waits any more, and `SIGNED_OUT` when the app is closed: the sign-in waits on.
     @discardableResult public func finishSignIn() async throws -> User {
         // Once for all who ask at the same time.
-        let answer = (finishing ?? finishIn(closing)).answer
-        let mine = Deferred<User>()
-        Task {
-            do { mine.complete(try await answer.value) } catch { mine.fail(error) }
-        }
-        return try await withTaskCancellationHandler {
-            try await mine.value
-        } onCancel: {
-            Task { @CallsignActor in mine.fail(CancellationError()) }
-        }
+        try await (finishing ?? finishIn(closing)).answer.valueUnlessCancelled
     }
 
     /// Signs in by what an identity provider has signed, such as Apple's or Google's ID token.

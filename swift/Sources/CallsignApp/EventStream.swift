@@ -26,6 +26,11 @@ final class EventStream<Event: Sendable>: Sendable {
         self.missed = missed
     }
 
+    deinit {
+        // Who reads learns that nothing more comes.
+        for reader in state.with({ $0.readers.values }) { reader.finish() }
+    }
+
     /// Those from now on. It ends behind the last one.
     var events: AsyncStream<Event> {
         var begun = 0
@@ -36,21 +41,22 @@ final class EventStream<Event: Sendable>: Sendable {
         return AsyncStream { await reading.next() }
     }
 
-    func tell(_ event: Event) {
-        state.with { state in
-            guard state.last == nil else { return }
-            for reader in state.readers.values { reader.yield(Numbered(number: state.count, event: event)) }
-            state.count += 1
-        }
-    }
+    func tell(_ event: Event) { state.with { Self.tell(event, &$0) } }
 
     func tellLast(_ event: Event) {
-        tell(event)
+        // At once: a reader that comes between would get neither.
         let readers = state.with { state in
+            Self.tell(event, &state)
             if state.last == nil { state.last = event }
             return state.readers.values
         }
         for reader in readers { reader.finish() }
+    }
+
+    private static func tell(_ event: Event, _ state: inout State) {
+        guard state.last == nil else { return }
+        for reader in state.readers.values { reader.yield(Numbered(number: state.count, event: event)) }
+        state.count += 1
     }
 
     /// Returns the number of the first event that the reader will get.

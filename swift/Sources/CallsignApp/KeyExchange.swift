@@ -183,7 +183,7 @@ struct OpenedKey: Sendable {
         // What can't be proved is left out, and named.
         let all = Set(userIds).map { userId in Task { _ = try? await prove([userId], binding) } }
         let done = Deferred<Void>()
-        let proving = Task {
+        Task {
             for each in all { await each.value }
             done.complete(())
         }
@@ -193,7 +193,6 @@ struct OpenedKey: Sendable {
         }
         _ = try? await done.value
         waiting.cancel()
-        _ = proving
     }
 
     private func sealed(

@@ -60,7 +60,7 @@ private struct Checkpoints: CheckpointStore {
     let key: String
 
     func get(_ origin: String) async throws -> KeptCheckpoint? {
-        try await storage.read(keyOf(origin)) { kept in readOrNil { try parseKeptCheckpoint(JSONValue.object(kept).text) } }
+        try await storage.read(keyOf(origin)) { kept in try? parseKeptCheckpoint(JSONValue.object(kept).text) }
     }
 
     func put(_ kept: KeptCheckpoint) async throws {
@@ -77,7 +77,7 @@ private struct KnownUsers: KnownUserStore {
 
     func get(_ userId: String) async throws -> KnownUser? {
         try await storage.read("\(key).\(userId)") { kept in
-            readOrNil { try parseKnownUser(JSONValue.object(kept).text) }.flatMap { $0.userId == userId ? $0 : nil }
+            (try? parseKnownUser(JSONValue.object(kept).text)).flatMap { $0.userId == userId ? $0 : nil }
         }
     }
 
@@ -85,5 +85,3 @@ private struct KnownUsers: KnownUserStore {
         try await storage.write("\(key).\(known.userId)", objectIn(formatKnownUser(known)))
     }
 }
-
-private func readOrNil<Value>(_ read: () throws -> Value) -> Value? { try? read() }

@@ -78,4 +78,29 @@ final class DevicesTests: ServedTests {
         XCTAssertEqual(refused.code, "SELF_REQUEST")
         for app in [ann, bob] { await app.close() }
     }
+
+    func testTokensForPushesGoToTheServerAtEachStartAndLater() async throws {
+        let storage = MemoryAppStorage()
+        let token = String(repeating: "a1", count: 32)
+        let push = PushTokens(
+            apnsToken: token, apnsVoipToken: token, apnsEnvironment: "development", bundleId: "org.example.calls")
+        let ann = Callsign(
+            server: try server.seen(),
+            pins: try await developmentPins(server.url),
+            storage: storage,
+            device: DeviceDetails(name: "Ann's phone", push: push),
+            sealedPushes: true
+        )
+        let annId = try await server.signIn(ann, "Ann")
+        let devices = try await ann.devices.list()
+        XCTAssertEqual(devices.map(\.name), ["Ann's phone"])
+        XCTAssertEqual(devices.map(\.platform), ["ios"])
+        XCTAssertEqual(devices.map(\.current), [true])
+        let pushKey = try await pushKeyOf(storage, userId: annId)
+        XCTAssertNotNil(pushKey)
+        try await ann.devices.putPush(PushTokens(apnsToken: ""))
+        let refused = try await failure { try await ann.devices.putPush(PushTokens(apnsToken: "none")) }
+        XCTAssertEqual(refused.code, "VALIDATION_FAILED")
+        await ann.close()
+    }
 }

@@ -316,13 +316,15 @@ import CallsignVerify
         timer = nil
         guard let atMs = nextDeadlineMs(device) else { return }
         timer = Task { [weak self] in
-            let waitMs = max(atMs - monotonicNowMs(), 0)
+            // A server names times that no timer reaches: it looks again then.
+            let waitMs = min(max(atMs - monotonicNowMs(), 0), Self.timerMsMax)
             guard (try? await Task.sleep(nanoseconds: UInt64(waitMs) * 1_000_000)) != nil else { return }
             self?.take(.time)
         }
     }
 
     private static let nonceOctets = 16
+    private static let timerMsMax = 86_400_000
 
     /// The two clocks of a device run apart by less.
     private static let clockToleranceMs = 100
