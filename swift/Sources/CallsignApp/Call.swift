@@ -151,14 +151,14 @@ public enum Without: Sendable {
     /// Ends with `CallEvent.ended`. A reader that falls more than 256 behind gets one `CallEvent.missed` for those it missed.
     public nonisolated var events: AsyncStream<CallEvent> { news.events }
 
-    /// For the key provider of LiveKit's SDK, where that is the gateway: each key of each device, now and as they come and end. Ends
-    /// with the call.
+    /// For the key provider of LiveKit's SDK, where that is the gateway: each key of each device, now and as they come and end.
+    /// Ends with the call.
     public nonisolated var liveKitKeys: AsyncStream<LiveKitSlot> { slotsOf(forLiveKit) }
 
-    /// Answers, once the key is verified and opened; the call that this device is in is left for it. Throws `KEYS_REFUSED` when the
-    /// caller does not verify: it may be answered again. `CALLER_NOT_SEALER`: the key comes from another person than the caller.
-    /// `INVITATION_OLD`: it was sealed more than five minutes ago; ask the user, who may answer `evenIfOld`. `OWN_DEVICE_IN_SET`: ask
-    /// the user whether `members.name` is a device of theirs, and see `acceptDevice`.
+    /// Answers, once the key is verified and opened; the call that this device is in is left for it. Throws `KEYS_REFUSED` when
+    /// the caller does not verify: it may be answered again. `CALLER_NOT_SEALER`: the key comes from another person than the
+    /// caller. `INVITATION_OLD`: it was sealed more than five minutes ago; ask the user, who may answer `evenIfOld`.
+    /// `OWN_DEVICE_IN_SET`: ask the user whether `members.name` is a device of theirs, and see `acceptDevice`.
     public func answer(evenIfOld: Bool = false) async throws { try await ask(.answer(evenIfOld: evenIfOld)) }
 
     /// The user knows this device of theirs, `<userId>_<deviceId>`, which is on no list: keys may be sealed for it too.
@@ -187,13 +187,13 @@ public enum Without: Sendable {
     /// The present key once more for all, for a device that can't decrypt.
     public func resendKey() async throws { try await ask(.resend) }
 
-    /// Frames are sealed with this epoch's key from now on: all other devices in the call were seen to have it, by a frame that came
-    /// from each. Else it is used five seconds after it came.
+    /// Frames are sealed with this epoch's key from now on: all other devices in the call were seen to have it, by a frame that
+    /// came from each. Else it is used five seconds after it came.
     public func useKey(epoch: Int) async throws { try await ask(.useKey(epoch: epoch)) }
 
-    /// Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call goes on
-    /// meanwhile. Say by `userId` whose frames they are: it asks once for each member and key. The host does not ask, since the host's
-    /// key is the right one.
+    /// Asks the other devices for the present key, when frames of a member can't be opened with those that are here. The call
+    /// goes on meanwhile. Say by `userId` whose frames they are: it asks once for each member and key. The host does not ask,
+    /// since the host's key is the right one.
     public func askForKey(userId: UInt64? = nil) async throws { try await ask(.askForKey(userId: userId)) }
 
     /// Gives the key to a device that has asked for it. Throws unless it is on the list of its user.

@@ -25,7 +25,8 @@ public enum CallsignEvent: Sendable {
     case missed(count: Int)
 }
 
-/// One for each storage. What it shows can be read from any thread. An operation goes on to its end where its caller is cancelled.
+/// One for each storage. What it shows can be read from any thread. An operation goes on to its end where its caller is
+/// cancelled.
 @CallsignActor public final class Callsign {
     nonisolated let server: Server
     nonisolated let storage: any AppStorage
@@ -75,12 +76,13 @@ public enum CallsignEvent: Sendable {
     ///   - device: facts about the device and its push tokens, sent at each start.
     ///   - onReset: whether new keys of a contact that nothing known vouches for are asked about; a bot goes on.
     ///   - passkeys: what makes passkeys and signs by them.
-    ///   - sealedPushes: with true, pushes are sealed for this device, and neither Apple nor Google can read them; false takes that
-    ///     back, and nil changes nothing.
-    ///   - completeness: whether the log's index has to prove keys the newest ones; unless given, where the policy in `pins` names the
-    ///     index, or it has proved some before. Keys without that proof are refused with `KEYS_REFUSED`, whose `check` is
-    ///     `completeness`.
-    ///   - maxIndexAgeMs: how many milliseconds ago the policy's quorum may have seen the index's newest leaf; unless given, a day.
+    ///   - sealedPushes: with true, pushes are sealed for this device, and neither Apple nor Google can read them; false takes
+    ///     that back, and nil changes nothing.
+    ///   - completeness: whether the log's index has to prove keys the newest ones; unless given, where the policy in `pins`
+    ///     names the index, or it has proved some before. Keys without that proof are refused with `KEYS_REFUSED`, whose `check`
+    ///     is `completeness`.
+    ///   - maxIndexAgeMs: how many milliseconds ago the policy's quorum may have seen the index's newest leaf; unless given, a
+    ///     day.
     public nonisolated init(
         server: Server,
         pins: LogKeys,
@@ -156,7 +158,8 @@ public enum CallsignEvent: Sendable {
                 var told: [Call] = []
                 for await all in values {
                     told.removeAll { one in !all.contains { $0 === one } }
-                    for call in all where call.isIncoming && call.state.value == .ringing && !told.contains(where: { $0 === call }) {
+                    for call in all where call.isIncoming && call.state.value == .ringing {
+                        if told.contains(where: { $0 === call }) { continue }
                         told.append(call)
                         reader.yield(call)
                     }
@@ -191,18 +194,18 @@ public enum CallsignEvent: Sendable {
     /// Throws `SIGNED_OUT`.
     public nonisolated var sessions: Sessions { get throws { try assertActive().sessions } }
 
-    /// Goes on with the session in the storage. Returns the user's id, nil without one. Works without a network, too, once this device
-    /// is registered.
+    /// Goes on with the session in the storage. Returns the user's id, nil without one. Works without a network, too, once this
+    /// device is registered.
     @discardableResult public func resume() async throws -> UInt64? {
         try await uncancelled { [self] in try await resumed()?.device.userId }
     }
 
-    /// Signs in by a code to an email address or phone number, makes this device's keys and registers them. `confirm` asks the user
-    /// for the code, as often as it may be tried. Goes on with the session in the storage where it is of the same address; throws
-    /// `ALREADY_SIGNED_IN` where it is of another. `displayName` counts for a newcomer, `country` for a phone number without calling
-    /// code, `attestation` is what the operator's check asks of the app. Throws `SIGN_IN_WAITING` where the account has other devices,
-    /// which are asked: go on with `finishSignIn`. With `reclaim` the address becomes the next one of this device's account, which has
-    /// lost its last.
+    /// Signs in by a code to an email address or phone number, makes this device's keys and registers them. `confirm` asks the
+    /// user for the code, as often as it may be tried. Goes on with the session in the storage where it is of the same address;
+    /// throws `ALREADY_SIGNED_IN` where it is of another. `displayName` counts for a newcomer, `country` for a phone number
+    /// without calling code, `attestation` is what the operator's check asks of the app. Throws `SIGN_IN_WAITING` where the
+    /// account has other devices, which are asked: go on with `finishSignIn`. With `reclaim` the address becomes the next one of
+    /// this device's account, which has lost its last.
     @discardableResult public func signIn(
         _ address: String,
         displayName: String? = nil,
@@ -225,8 +228,9 @@ public enum CallsignEvent: Sendable {
         try await uncancelled { [self] in try await codeSignIn(openSession()).waiting() }
     }
 
-    /// Waits, as long as it takes, until a device of the user approves the sign-in or its time has passed. Throws `SIGN_IN_REFUSED`,
-    /// `SIGN_IN_GONE` where none waits any more, and `SIGNED_OUT` when the app is closed: the sign-in waits on.
+    /// Waits, as long as it takes, until a device of the user approves the sign-in or its time has passed. Throws
+    /// `SIGN_IN_REFUSED`, `SIGN_IN_GONE` where none waits any more, and `SIGNED_OUT` when the app is closed: the sign-in waits
+    /// on.
     @discardableResult public func finishSignIn() async throws -> User {
         // Once for all who ask at the same time.
         try await (finishing ?? finishIn(closing)).answer.valueUnlessCancelled
@@ -257,8 +261,8 @@ public enum CallsignEvent: Sendable {
         return try await welcomed(session, user, byPasskey, closed)
     }
 
-    /// Signs in by a token that the app's own backend got from the server: each is good once, for a minute. Throws `ALREADY_SIGNED_IN`
-    /// where there is a session, which `resume` goes on with. May wait as `signIn` does.
+    /// Signs in by a token that the app's own backend got from the server: each is good once, for a minute. Throws
+    /// `ALREADY_SIGNED_IN` where there is a session, which `resume` goes on with. May wait as `signIn` does.
     @discardableResult public func signInByToken(_ token: String) async throws -> User {
         let closed = closing
         let session = try await opened()

@@ -263,7 +263,8 @@ extension Callsign {
     func tell(_ event: CallsignEvent) { news.tell(event) }
 
     func report(_ error: any Error) {
-        if error.hasCode(CallsignError.LocalCode.signedOut, CallsignError.LocalCode.offline) || error is CancellationError { return }
+        let isExpected = error.hasCode(CallsignError.LocalCode.signedOut, CallsignError.LocalCode.offline)
+        if isExpected || error is CancellationError { return }
         tell(.failed(asCallsign(error)))
     }
 }

@@ -35,15 +35,15 @@ public enum RequestStatus: String, Sendable {
 
 /// Whom a text leads to: show it, and ask for them only once the user wants it.
 public enum Opened: Sendable {
-    /// The owner of a link. `relation` is how this user knows them already. `isNamed`: the link itself names the person, so that no
-    /// server can put another one in their place.
+    /// The owner of a link. `relation` is how this user knows them already. `isNamed`: the link itself names the person, so that
+    /// no server can put another one in their place.
     case link(displayName: String, relation: String?, isNamed: Bool, ContactAsk)
 
     /// An id says no name: the server is asked about it with `request` alone.
     case user(userId: UInt64, ContactAsk)
 
-    /// Asks them to become a contact, or accepts what they have asked. Throws `KEYS_REFUSED` where a link names another user than the
-    /// server does.
+    /// Asks them to become a contact, or accepts what they have asked. Throws `KEYS_REFUSED` where a link names another user than
+    /// the server does.
     public func request(message: String? = nil) async throws -> RequestStatus {
         switch self {
         case .link(_, _, _, let ask), .user(_, let ask): try await ask.act(message)
@@ -69,8 +69,8 @@ public struct ContactAsk: Sendable {
 
     public func list(cursor: String? = nil) async throws -> Page<Contact> { try await page("friend", cursor, read: contactOf) }
 
-    /// The name to show for a person in any list or message: this user's own name for them, else their display name. For contacts it
-    /// is the present one.
+    /// The name to show for a person in any list or message: this user's own name for them, else their display name. For contacts
+    /// it is the present one.
     public nonisolated func nameOf(_ person: Person) -> String { names.of(person).name }
 
     /// Gives a contact a name of this user's own, for all their devices; the contact never sees it. Nil takes it back.
@@ -109,8 +109,8 @@ public struct ContactAsk: Sendable {
         }
     }
 
-    /// A link for people who want to become contacts. It names this user and the device list, so their apps verify both; without a
-    /// list it does not.
+    /// A link for people who want to become contacts. It names this user and the device list, so their apps verify both; without
+    /// a list it does not.
     public func shareLink() async throws -> String {
         try await uncancelled { [session, keyLog] in
             let url = try await session.ask("POST", "share-token", body: [:]).needText("url")
@@ -189,8 +189,8 @@ public struct ContactAsk: Sendable {
 
     public func unblock(_ userId: UInt64) async throws { _ = try await session.request("DELETE", "block/\(userId)") }
 
-    /// Tells the app's moderators about a user, who never hears of it; returns the report's id. `reason` is one of `reportReasons`,
-    /// `callId` names a call with them.
+    /// Tells the app's moderators about a user, who never hears of it; returns the report's id. `reason` is one of
+    /// `reportReasons`, `callId` names a call with them.
     @discardableResult public func report(
         _ userId: UInt64, reason: String, text: String? = nil, callId: String? = nil
     ) async throws -> String {
@@ -210,8 +210,8 @@ public struct ContactAsk: Sendable {
         try await uncancelled { [keyLog] in try await keyLog.codeWith(userId) }
     }
 
-    /// The person in front of the screen goes on with a contact's new keys: `userId` and `listHash` are those of a `KEYS_RESET`. It
-    /// holds for these keys alone. Throws `KEYS_RESET` where newer ones are asked about.
+    /// The person in front of the screen goes on with a contact's new keys: `userId` and `listHash` are those of a `KEYS_RESET`.
+    /// It holds for these keys alone. Throws `KEYS_RESET` where newer ones are asked about.
     public func acceptKeys(_ userId: UInt64, listHash: String) async throws {
         try await uncancelled { [keyLog] in try await keyLog.acceptKeys(userId, listHash: listHash) }
     }

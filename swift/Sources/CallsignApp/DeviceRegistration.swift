@@ -103,11 +103,12 @@ struct RegisteredDevice: Sendable {
         self.sealedPushes = sealedPushes
     }
 
-    /// Registers the keys of the user who is signed in; the same keys again are the same device. Call it at each start and after each
-    /// sign-in. Throws `DEVICE_KEYS_LOST` where the keys of the device that was registered are gone.
+    /// Registers the keys of the user who is signed in; the same keys again are the same device. Call it at each start and after
+    /// each sign-in. Throws `DEVICE_KEYS_LOST` where the keys of the device that was registered are gone.
     @discardableResult func register(_ details: DeviceDetails = DeviceDetails()) async throws -> RegisteredDevice {
         let (userId, keys, known) = try await read()
-        // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device alone.
+        // Once registered, the device goes by `OwnDeviceList`: a server that left the list out would get one of this device
+        // alone.
         let deviceList = known == nil ? try await firstListOf(userId, keys) : nil
         let reply = try await send(keys, membersOf(details, pushKeyFor(userId)), deviceList)
         let device = RegisteredDevice(
@@ -197,8 +198,8 @@ struct RegisteredDevice: Sendable {
     }
 }
 
-/// `device` of `verify-login` and `login`: the user's listed device signs the challenge, so that the sign-in need not wait. Nil where
-/// this is no device of the user, or its keys are lost.
+/// `device` of `verify-login` and `login`: the user's listed device signs the challenge, so that the sign-in need not wait. Nil
+/// where this is no device of the user, or its keys are lost.
 func deviceProof(
     _ storage: any AppStorage, _ keysOf: DeviceKeysOf, _ userId: UInt64, challenge: [UInt8]
 ) async -> [String: JSONValue]? {

@@ -46,8 +46,8 @@ public struct UserDevice: Sendable, Equatable {
         try await take { try await $0.approve(device) }
     }
 
-    /// Makes this device the only one that contacts encrypt for, since the rest is lost: they hear of it. Throws `STEP_UP_REQUIRED`
-    /// unless the user has proven lately who they are.
+    /// Makes this device the only one that contacts encrypt for, since the rest is lost: they hear of it. Throws
+    /// `STEP_UP_REQUIRED` unless the user has proven lately who they are.
     public func startOver() async throws {
         try await take { try await $0.startOver() }
     }

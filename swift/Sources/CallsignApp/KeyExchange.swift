@@ -1,5 +1,5 @@
-// How a call's key goes to other devices and comes from them: only to and from devices that the key log proves. With each key goes the
-// set of devices that it is sealed for, and who opens it looks at all of them.
+// How a call's key goes to other devices and comes from them: only to and from devices that the key log proves. With each key
+// goes the set of devices that it is sealed for, and who opens it looks at all of them.
 import CallsignVerify
 
 /// A key sealed for a set of devices. `texts` are by `<userId>_<deviceId>`, none for this device. `members` are the names of the
@@ -11,8 +11,8 @@ struct SealedKeys: Sendable {
     let without: [String]
 }
 
-/// A key, the device that has sealed it, and the set of devices that it is sealed for. `unlisted` are names of the user's own devices
-/// in the set, but this one, that no device list names. `sealedAtMs` is by the sender's clock.
+/// A key, the device that has sealed it, and the set of devices that it is sealed for. `unlisted` are names of the user's own
+/// devices in the set, but this one, that no device list names. `sealedAtMs` is by the sender's clock.
 struct OpenedKey: Sendable {
     let key: [UInt8]
     let from: Sender
@@ -44,8 +44,8 @@ struct OpenedKey: Sendable {
         try await sealed(key, proveCallees(userIds, binding), binding)
     }
 
-    /// For a call that goes on. Devices that were proved before are not asked for again, and one in the call that can't be proved is
-    /// left out. Throws where a user of `userIds` can't be proved.
+    /// For a call that goes on. Devices that were proved before are not asked for again, and one in the call that can't be proved
+    /// is left out. Throws where a user of `userIds` can't be proved.
     func sealForCall(
         _ key: [UInt8], _ participants: [CallParticipant], _ userIds: [UInt64], _ binding: KeyBinding
     ) async throws -> SealedKeys {

@@ -1,5 +1,5 @@
-// This user's view of the key transparency log: the devices of other people, only those that the log proves, and the user's own key
-// and device list.
+// This user's view of the key transparency log: the devices of other people, only those that the log proves, and the user's own
+// key and device list.
 import CallsignVerify
 
 /// What people are to hear of; it comes before the operation that found it returns.
@@ -7,8 +7,8 @@ public enum KeyEvent: Sendable, Equatable {
     /// Another user has other devices than before.
     case devicesChanged(userId: UInt64, event: DeviceEvent)
 
-    /// The server or the log has named keys of this user that do not hold, and nothing is sealed for them. With `evidence`, the log
-    /// has shown two trees.
+    /// The server or the log has named keys of this user that do not hold, and nothing is sealed for them. With `evidence`, the
+    /// log has shown two trees.
     case refused(userId: UInt64, refusal: Refusal)
 
     /// The log holds a key in this device's name that it has not made, or lacks its own.
@@ -91,8 +91,8 @@ struct OwnUser: Sendable {
     let list: DeviceList?
 }
 
-/// Its functions throw `KEYS_REFUSED` for what does not hold, after an event; `KEYS_UNAVAILABLE` for keys that this user may not see
-/// or that are not there; and `LOG_UNANSWERED` where the log could not be asked.
+/// Its functions throw `KEYS_REFUSED` for what does not hold, after an event; `KEYS_UNAVAILABLE` for keys that this user may not
+/// see or that are not there; and `LOG_UNANSWERED` where the log could not be asked.
 @CallsignActor final class KeyLog {
     nonisolated let own: OwnKeyHolder
     private let session: Session
@@ -158,8 +158,9 @@ struct OwnUser: Sendable {
         return report
     }
 
-    /// All devices of these users, in order to encrypt for them alone. Throws also `KEY_UNSUPPORTED` for an RSA key of a user without
-    /// a device list; and `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is never asked about.
+    /// All devices of these users, in order to encrypt for them alone. Throws also `KEY_UNSUPPORTED` for an RSA key of a user
+    /// without a device list; and `KEYS_RESET` for the first of them whose keys are new, until `acceptKeys`. The own user is
+    /// never asked about.
     func devicesOf(_ userIds: [UInt64]) async throws -> [PeerDevice] {
         var all: [PeerDevice] = []
         for user in try await published(userIds) {
@@ -173,8 +174,8 @@ struct OwnUser: Sendable {
         return all
     }
 
-    /// The person in front of the screen goes on with these keys of the user, and no later ones. Throws `KEYS_RESET` where other ones
-    /// are asked about.
+    /// The person in front of the screen goes on with these keys of the user, and no later ones. Throws `KEYS_RESET` where other
+    /// ones are asked about.
     func acceptKeys(_ userId: UInt64, listHash: String) async throws {
         let contacts = contacts
         let open = try await checked { try await contacts.accept("\(userId)", listHash: listHash) }
@@ -233,7 +234,8 @@ struct OwnUser: Sendable {
         }
         guard let shared else { throw damaged() }
         for note in [shared.note, shared.indexNote].compactMap({ $0 }) {
-            if let refusal = try await compare(shared.person.userId, note), Self.foreign.contains(refusal.check) { throw damaged() }
+            let refusal = try await compare(shared.person.userId, note)
+            if let refusal, Self.foreign.contains(refusal.check) { throw damaged() }
         }
         return shared
     }
@@ -342,7 +344,8 @@ struct OwnUser: Sendable {
 
     /// Whether this device has signed the user's own list. Throws where the list has another signing key for it.
     private func hasSigned(_ verdict: VerifiedDevices) async throws -> Bool {
-        guard let list = verdict.list, let own = list.devices.first(where: { $0.deviceId == device.deviceId }) else { return false }
+        guard let list = verdict.list, let own = list.devices.first(where: { $0.deviceId == device.deviceId })
+        else { return false }
         if encodeBase64(own.signingKey) != device.keys.signingKey {
             let detail = "the list has another signing key for this device"
             throw try await refuse(device.userId, Refusal(.deviceList, detail))

@@ -1,5 +1,5 @@
-// What this app remembers of the log, in its storage: for each user of the app and each log, since a development server that starts
-// anew has another log of the same name.
+// What this app remembers of the log, in its storage: for each user of the app and each log, since a development server that
+// starts anew has another log of the same name.
 import CallsignVerify
 
 struct LogStores: Sendable {

@@ -1,5 +1,5 @@
-// The user's own device list, which says for which of their devices other people encrypt. This device makes the first one, approves
-// further devices once its user says so, leaves removed ones out, or starts over when the rest is lost.
+// The user's own device list, which says for which of their devices other people encrypt. This device makes the first one,
+// approves further devices once its user says so, leaves removed ones out, or starts over when the rest is lost.
 import CallsignVerify
 
 /// Where this device stands.
@@ -24,8 +24,8 @@ public struct WaitingDevice: Sendable, Equatable {
     public let code: String
 }
 
-/// Each function returns the state that it leads to. They throw as those of `KeyLog`, and then nothing is signed, or as the server
-/// refuses `PUT user/device-list`.
+/// Each function returns the state that it leads to. They throw as those of `KeyLog`, and then nothing is signed, or as the
+/// server refuses `PUT user/device-list`.
 @CallsignActor final class OwnDeviceList {
     private let server: Server
     private let session: Session
@@ -62,8 +62,8 @@ public struct WaitingDevice: Sendable, Equatable {
         }
     }
 
-    /// Makes a list of this device alone, which no other one has signed: contacts hear of it. Throws `STEP_UP_REQUIRED` unless the
-    /// user has proven lately who they are.
+    /// Makes a list of this device alone, which no other one has signed: contacts hear of it. Throws `STEP_UP_REQUIRED` unless
+    /// the user has proven lately who they are.
     func startOver() async throws -> OwnListState {
         let (device, listed) = (device, try ownListed())
         return try await change(isReset: true) { own in
@@ -76,8 +76,8 @@ public struct WaitingDevice: Sendable, Equatable {
         try listedDevice(device.deviceId, publicKey: device.keys.publicKey, signingKey: device.keys.signingKey)
     }
 
-    /// Signs lists until `next` has nothing to change. It is asked again with the newest list when another device has been faster.
-    /// Changes take turns.
+    /// Signs lists until `next` has nothing to change. It is asked again with the newest list when another device has been
+    /// faster. Changes take turns.
     private func change(
         isReset: Bool = false, next: @CallsignActor (OwnUser) throws -> [ListedDevice]?
     ) async throws -> OwnListState {

@@ -19,8 +19,8 @@ public struct PushKey: Sendable {
         try await pushKeyOf(storage, userId: userId).map { PushKey($0, deviceId: deviceId) }
     }
 
-    /// The members of a push, also of one that is not sealed: it may have been on its way when the key came. Nil for one that was not
-    /// sealed for this device.
+    /// The members of a push, also of one that is not sealed: it may have been on its way when the key came. Nil for one that was
+    /// not sealed for this device.
     public func open(_ members: [String: String]) -> [String: String]? {
         guard let sealed = members["sealed"] else { return members }
         return openPush(pushKey: pushKey, deviceId: deviceId, sealed)

@@ -1,8 +1,8 @@
 import CallsignVerify
 
-/// Requests to the log by the app's own transport, with its pinned certificates. Lookups have the access token, so that the server
-/// counts this user and not everybody behind their address. Files of the log are asked for without one, as auditors do, and as caches
-/// and mirrors may hear.
+/// Requests to the log by the app's own transport, with its pinned certificates. Lookups have the access token, so that the
+/// server counts this user and not everybody behind their address. Files of the log are asked for without one, as auditors do,
+/// and as caches and mirrors may hear.
 struct SessionTransport: LogTransport {
     private let server: Server
     private let session: Session

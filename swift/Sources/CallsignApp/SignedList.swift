@@ -19,7 +19,9 @@ func listedDevice(_ deviceId: UInt64, publicKey: String, signingKey: String) thr
 }
 
 /// The list that follows `previous`; without one, a first list.
-func signedList(_ signer: ListSigner, _ devices: [ListedDevice], createdAtMs: Int, previous: String? = nil) async throws -> String {
+func signedList(
+    _ signer: ListSigner, _ devices: [ListedDevice], createdAtMs: Int, previous: String? = nil
+) async throws -> String {
     let next = NextDeviceList(
         userId: signer.userId,
         devices: devices,

@@ -36,8 +36,11 @@ public final class Watched<Value: Sendable>: Sendable {
     /// Whether anybody reads `values` now.
     var isRead: Bool { state.with { !$0.readers.isEmpty } }
 
-    func set(_ value: Value) {
+    func set(_ value: Value) { set(value, unless: { _, _ in false }) }
+
+    fileprivate func set(_ value: Value, unless isSame: (Value, Value) -> Bool) {
         state.with { state in
+            if isSame(state.value, value) { return }
             state.value = value
             for reader in state.readers.values { reader.yield(value) }
         }
@@ -46,4 +49,9 @@ public final class Watched<Value: Sendable>: Sendable {
     private func forget(_ number: Int) {
         state.with { _ = $0.readers.removeValue(forKey: number) }
     }
+}
+
+extension Watched where Value: Equatable {
+    /// An equal value is no change.
+    func set(_ value: Value) { set(value, unless: ==) }
 }

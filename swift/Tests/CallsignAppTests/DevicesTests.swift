@@ -103,4 +103,30 @@ final class DevicesTests: ServedTests {
         XCTAssertEqual(refused.code, "VALIDATION_FAILED")
         await ann.close()
     }
+
+    func testTwoDevicesThatApproveOthersAtOnceApproveBoth() async throws {
+        let http = AlteredHTTP()
+        let address = server.newAddress("Bob")
+        let phone = try await server.app(MemoryAppStorage(), http)
+        try await server.signIn(phone, "Bob", address)
+        let laptop = try await server.approvedDevice(phone, address)
+        let (tablet, watch) = (try await server.app(), try await server.app())
+        for device in [tablet, watch] { try await server.signIn(device, "Bob", address) }
+        let state = try await phone.devices.listState.first { state in
+            if case .listed(let waiting) = state { waiting.count == 2 } else { false }
+        }
+        guard case .listed(let waiting) = state else { return XCTFail("not listed") }
+        let ofTablet = try known(waiting.first { $0.deviceId == tablet.deviceId }, "tablet")
+        let ofWatch = try known(waiting.first { $0.deviceId == watch.deviceId }, "watch")
+        let gate = Gate()
+        http.alterations.before = once({ $0 == "user/device-list" }, { await gate.pass() })
+        let approving = Task { try await phone.devices.approve(ofTablet) }
+        await gate.isReached()
+        try await laptop.devices.approve(ofWatch)
+        gate.open()
+        try await approving.value
+        XCTAssertEqual(phone.restriction, nil)
+        for device in [phone, tablet, watch] { try await device.devices.listState.first { $0 == .listed(waiting: []) } }
+        for app in [phone, laptop, tablet, watch] { await app.close() }
+    }
 }

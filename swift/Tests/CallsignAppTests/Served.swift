@@ -106,8 +106,6 @@ extension Callsign {
     }
 
     func nextRinging() async throws -> Call { try await ringing.first { _ in true } }
-
-    func nextEvent(_ isOne: @Sendable (CallsignEvent) -> Bool) async throws -> CallsignEvent { try await events.first(where: isOne) }
 }
 
 extension Watched {

@@ -1,5 +1,5 @@
-// The calls of this device: those that ring, and the one that it is in. `DeviceCalls.swift` decides; this carries out its acts one
-// after the other, and gives it what comes of them.
+// The calls of this device: those that ring, and the one that it is in. `DeviceCalls.swift` decides; this carries out its acts
+// one after the other, and gives it what comes of them.
 import CallsignCrypto
 import CallsignVerify
 
