@@ -38,6 +38,8 @@ let package = Package(
             dependencies: ["CallsignApp", "CallsignVerify", .target(name: "COpenSSL", condition: .when(platforms: [.linux]))],
             path: "Tests/TestSupport"
         ),
+        // For the tests of Kotlin.
+        .executableTarget(name: "Participant", dependencies: ["CallsignApp", "TestSupport"], path: "Tests/Participant"),
         .testTarget(
             name: "CallsignCryptoTests",
             dependencies: ["CallsignCrypto", "TestSupport"],

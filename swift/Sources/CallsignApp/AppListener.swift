@@ -3,6 +3,7 @@ import CallsignVerify
 
 @CallsignActor final class AppListener: ConnectionListener {
     private weak var app: Callsign?
+    weak var connection: Connection?
     private let session: Session
     private let registration: DeviceRegistration
 
@@ -28,7 +29,10 @@ import CallsignVerify
         while begun.connection.state == .connected && begun.connection.connectedAtMs == connectedAtMs {
             do {
                 let isAll = try await isAllowed { try await begun.calls.onConnected() }
+                // The app may have been closed meanwhile: it shows nobody then.
+                try Task.checkCancellation()
                 try await app.showUser(session)
+                try Task.checkCancellation()
                 try await begun.devices.load()
                 if isAll { try await begun.contacts.loadNames() }
                 // The server ends the connection once the device is approved.
@@ -38,13 +42,17 @@ import CallsignVerify
                 app.report(error)
                 if error.hasCode(CallsignError.LocalCode.keysRefused) { return }
             }
-            try await Task.sleep(nanoseconds: UInt64(waitMs) * 1_000_000)
+            try await pause(forMs: waitMs)
             waitMs = min(2 * waitMs, Self.readAgainMsMax)
         }
     }
 
     func onEvent(_ event: [String: JSONValue]) async throws {
-        guard let app else { return }
+        guard let app else {
+            // Nobody has handled it: the next start gets it.
+            connection?.abort()
+            throw offline()
+        }
         let begun = try app.assertActive()
         let type = try event.needText("type")
         if app.isOwnStart(type, event.text("sessionId")) { return }

@@ -41,6 +41,7 @@ public enum CallsignEvent: Sendable {
 
     let beginning = Turns()
     var session: Session?
+    var stepUp: StepUp?
     nonisolated let active = Locked<Active?>(nil)
 
     /// The newest reading of the user, and what the queue tells meanwhile.
@@ -106,8 +107,15 @@ public enum CallsignEvent: Sendable {
         self.maxIndexAgeMs = maxIndexAgeMs
     }
 
-    /// At a server such as `https://call.example.org`, with the system's own requests and sockets. Throws `MALFORMED` for what is
-    /// no address or no pin.
+    deinit {
+        // An app that was let go of without `close` hears nothing more.
+        guard let left = active.with({ $0 }) else { return }
+        left.checking.cancel()
+        Task { @CallsignActor in left.connection.abort() }
+    }
+
+    /// At a server such as `https://call.example.org`, with the system's own requests and sockets. Throws `MALFORMED` for what is no
+    /// address or no pin.
     ///
     /// - Parameters:
     ///   - clientVersion: `X-Client-Version`, such as `ios/1.4.2 (214)`.

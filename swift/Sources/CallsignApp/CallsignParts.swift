@@ -75,7 +75,9 @@ extension Callsign {
         if let session { return session }
         let opened = try await Session.open(server, storage)
         session = opened
-        opened.proveBy(StepUp(opened, keysOf, passkeys, proofNeeded))
+        let stepUp = StepUp(opened, keysOf, passkeys, proofNeeded)
+        self.stepUp = stepUp
+        opened.proveBy(stepUp)
         let ended = opened.ended
         Task { [weak self] in
             for await error in ended {
@@ -189,7 +191,9 @@ extension Callsign {
         ) { [weak self] in self?.tell(.keysChanged($0)) }
         // Each connection reads it again, and says why where it can't.
         let kept = (try? await readKept(storage, userId: registered.userId)) ?? Kept()
-        let connection = Connection(server, session, AppListener(self, session, registration))
+        let listener = AppListener(self, session, registration)
+        let connection = Connection(server, session, listener)
+        listener.connection = connection
         let names = Names { [weak self] in self?.active.with { $0 }?.calls.onNames() }
         let calls = Calls(
             server: server,
@@ -228,6 +232,7 @@ extension Callsign {
         let newest = Reading()
         reading = newest
         let read = try await readUser(session)
+        try Task.checkCancellation()
         // A newer one is under way, or the user has signed out.
         if reading === newest { user.set(newest.told ?? read) }
     }

@@ -107,7 +107,7 @@ public struct WaitingSignIn: Sendable, Equatable {
                 if !Self.mayPass(error) { throw error }
                 let ms = pauseMs(asks: asks, retryInS: error.members.number("retryIn"))
                 asks += 1
-                try await Task.sleep(nanoseconds: UInt64(ms) * 1_000_000)
+                try await pause(forMs: ms)
             }
         }
     }

@@ -61,3 +61,9 @@
         return try await act()
     }
 }
+
+/// Waits for so many milliseconds, and for a day at the longest: a server may name a time whose nanoseconds no number has. Throws when
+/// the task is cancelled.
+func pause(forMs ms: Int) async throws {
+    try await Task.sleep(nanoseconds: UInt64(min(max(ms, 0), 86_400_000)) * 1_000_000)
+}

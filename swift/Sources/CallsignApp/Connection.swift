@@ -50,6 +50,9 @@ public enum ConnectionState: String, Sendable {
     /// What is carried out now, by its act.
     private var running: [Int: Task<Void, Never>] = [:]
 
+    /// The listener's reading after the newest connection.
+    private var readying: Task<Void, Never>?
+
     /// They came while another one was carried out.
     private var inputs: [ConnectionInput] = []
     private var isBusy = false
@@ -106,6 +109,7 @@ public enum ConnectionState: String, Sendable {
     func abort() {
         isAborted = true
         timer?.cancel()
+        readying?.cancel()
         for task in running.values { task.cancel() }
         for socket in sockets.values { socket.abandon() }
         for answer in commands.values { answer.fail(offline()) }
@@ -154,7 +158,7 @@ public enum ConnectionState: String, Sendable {
         case .topic(let watch, let event): tellTopic(watch, event)
         case .settle(let command, let watch, let failure): settle(command, watch, failure)
         case .state(let state, let failures): listener.onState(state, failures: failures)
-        case .ready: Task { await reporting(listener.onTrouble) { try await listener.onConnected() } }
+        case .ready: readying = Task { await reporting(listener.onTrouble) { try await listener.onConnected() } }
         case .trouble(let failure): listener.onTrouble(failure.cause ?? error(in: failure))
         }
     }

@@ -26,6 +26,11 @@ final class EventStream<Event: Sendable>: Sendable {
         self.missed = missed
     }
 
+    deinit {
+        // Who reads learns that nothing more comes.
+        for reader in state.with({ $0.readers.values }) { reader.finish() }
+    }
+
     /// Those from now on. It ends behind the last one.
     var events: AsyncStream<Event> {
         var begun = 0

@@ -91,7 +91,7 @@ public final class Server: Sendable {
                 let canRepeatLost = !Self.counted.contains("\(method) \(operation)")
                 guard let waitMs = Self.waitMs(error, retryAfterS, attempts, canRepeatLost) else { throw error }
                 attempts += 1
-                try await Task.sleep(nanoseconds: UInt64(waitMs) * 1_000_000)
+                try await pause(forMs: waitMs)
             }
         }
     }

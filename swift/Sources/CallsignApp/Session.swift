@@ -26,7 +26,9 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
 
     /// While this device signs out: that the server ends the session is no news then, whichever way it comes first.
     private var isLeaving = false
-    private var stepUp: StepUp?
+
+    /// Its owner's, which holds the session.
+    private weak var stepUp: StepUp?
     private let refreshing = Turns()
     private let beginning = Turns()
     private let endings = EventStream<CallsignError>(1)

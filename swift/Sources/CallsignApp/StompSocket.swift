@@ -255,6 +255,6 @@ private func problem(in frame: StompFrame) -> CallsignError {
 
 /// False where the task is cancelled before the time is over.
 @CallsignActor func isSlept(_ ms: Int) async -> Bool {
-    try? await Task.sleep(nanoseconds: UInt64(max(ms, 0)) * 1_000_000)
+    try? await pause(forMs: ms)
     return !Task.isCancelled
 }

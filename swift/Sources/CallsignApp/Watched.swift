@@ -13,6 +13,11 @@ public final class Watched<Value: Sendable>: Sendable {
 
     init(_ value: Value) { state = Locked(State(value: value)) }
 
+    deinit {
+        // Who reads learns that nothing more comes.
+        for reader in state.with({ $0.readers.values }) { reader.finish() }
+    }
+
     public var value: Value { state.with { $0.value } }
 
     /// The value as it is now, then as it becomes.

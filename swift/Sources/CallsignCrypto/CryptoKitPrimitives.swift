@@ -92,7 +92,7 @@ package struct CryptoKitPrimitives: Primitives {
         #if canImport(Security)
         // SecKey takes PKCS#1: of an RSA-2048 key, all behind the first 24 octets.
         let attributes = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPublic] as CFDictionary
-        guard spki.count == rsaSPKIOctets,
+        guard isRSA2048(spki),
             let key = SecKeyCreateWithData(Data(spki.dropFirst(rsaSPKIOctets - rsaPKCS1Octets)) as CFData, attributes, nil),
             let sealed = SecKeyCreateEncryptedData(key, .rsaEncryptionOAEPSHA256, Data(plaintext) as CFData, nil)
         else { throw .keyInvalid }
@@ -113,6 +113,5 @@ private func isGCMKey(_ key: [UInt8]) -> Bool { key.count == 16 || key.count == 
 private let nonceOctets = 12
 private let tagOctets = 16
 private let pointOctets = 65
-private let rsaSPKIOctets = 294
 private let rsaPKCS1Octets = 270
 #endif

@@ -134,8 +134,7 @@ package struct OpenSSLPrimitives: Primitives {
     }
 
     package func rsaEncrypt(spki: [UInt8], _ plaintext: [UInt8]) throws(CryptoError) -> [UInt8] {
-        // The length of every key with the exponent 65537. What follows a shorter one would go unread.
-        guard spki.count == rsaSPKIOctets, let key = readSPKI(spki) else { throw .keyInvalid }
+        guard isRSA2048(spki), let key = readSPKI(spki) else { throw .keyInvalid }
         defer { EVP_PKEY_free(key) }
         let context = EVP_PKEY_CTX_new(key, nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -218,7 +217,6 @@ private let tagOctets = 16
 private let pointOctets = 65
 private let scalarOctets = 32
 private let rsaOctets = 256
-private let rsaSPKIOctets = 294
 private let derOctetsMax = 80
 
 /// PKCS#8 (RFC 5958) of an ECPrivateKey (RFC 5915) of P-256: before the 32 octets of the key, and before the 65 of its point.

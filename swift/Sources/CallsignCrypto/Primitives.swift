@@ -58,6 +58,22 @@ package let platform = CryptoKitPrimitives()
 package let platform = OpenSSLPrimitives()
 #endif
 
+/// Whether the octets are formed as the SubjectPublicKeyInfo of an RSA-2048 key with an exponent of three octets, as 65537 is. Of
+/// another form platforms read what they like: OpenSSL leaves out what follows a shorter key, and SecKey sees no header.
+func isRSA2048(_ spki: [UInt8]) -> Bool {
+    guard spki.count == rsaSPKIOctets, spki.starts(with: rsaSPKIPrefix) else { return false }
+    return spki[rsaSPKIPrefix.count] & 0x80 != 0 && spki[rsaSPKIOctets - 6] & 1 == 1 && spki[rsaSPKIOctets - 5] == 0x02
+        && spki[rsaSPKIOctets - 4] == 0x03
+}
+
+let rsaSPKIOctets = 294
+
+/// Everything before the 256 octets of the modulus (RFC 3279 and RFC 8017).
+private let rsaSPKIPrefix: [UInt8] = [
+    0x30, 0x82, 0x01, 0x22, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00, 0x03, 0x82,
+    0x01, 0x0f, 0x00, 0x30, 0x82, 0x01, 0x0a, 0x02, 0x82, 0x01, 0x01, 0x00,
+]
+
 /// Octets at random, from the operating system.
 package func randomOctets(_ count: Int) -> [UInt8] {
     var generator = SystemRandomNumberGenerator()

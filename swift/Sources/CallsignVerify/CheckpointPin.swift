@@ -37,13 +37,14 @@ public protocol CheckpointStore: Sendable {
 
 /// A store that forgets with the process: until then rollbacks and forks show, after it they do not.
 public final class MemoryCheckpointStore: CheckpointStore {
-    private let kept = Locked<[String: KeptCheckpoint]>([:])
+    /// By octets: Swift takes two spellings of a text for one.
+    private let kept = Locked<[[UInt8]: KeptCheckpoint]>([:])
 
     public init() {}
 
-    public func get(_ origin: String) async -> KeptCheckpoint? { kept.with { $0[origin] } }
+    public func get(_ origin: String) async -> KeptCheckpoint? { kept.with { $0[Array(origin.utf8)] } }
 
-    public func put(_ kept: KeptCheckpoint) async { self.kept.with { $0[kept.checkpoint.origin] = kept } }
+    public func put(_ kept: KeptCheckpoint) async { self.kept.with { $0[Array(kept.checkpoint.origin.utf8)] = kept } }
 }
 
 /// What became of a checkpoint at the pin.

@@ -77,8 +77,8 @@ private func tailFrom(_ source: TailSource, _ older: SignedCheckpoint, _ newer: 
     guard try leads(edge, to: newer) else { return nil }
     var indexes: [[UInt8]: [Int]] = [:]
     for (at, entry) in entries.enumerated() {
-        // The text that an entry begins with.
-        indexes[Array(entry.prefix { $0 != newline }), default: []].append(older.treeSize + at)
+        // The text that an entry begins with, and that an index has it under, whatever the log lets follow.
+        indexes[Array(entry.prefix(vrfHashCharacters)), default: []].append(older.treeSize + at)
     }
     return IndexTail(indexes: indexes)
 }
@@ -101,3 +101,6 @@ private func fetchEntries(_ fetch: @escaping FetchEntries, from start: Int, to t
 private func leads(_ edge: RightEdge, to checkpoint: SignedCheckpoint) throws(LogError) -> Bool {
     isSame(encodeBase64(try edge.rootHash()), checkpoint.rootHash)
 }
+
+/// 64 octets in base64.
+private let vrfHashCharacters = 88

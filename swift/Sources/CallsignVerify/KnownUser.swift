@@ -30,6 +30,11 @@ public struct DeviceEvent: Sendable, Equatable {
         self.kind = kind
         self.deviceId = deviceId
     }
+
+    /// A device that no list names can have any text for an id.
+    public static func == (one: DeviceEvent, other: DeviceEvent) -> Bool {
+        one.kind == other.kind && one.deviceId.map { Array($0.utf8) } == other.deviceId.map { Array($0.utf8) }
+    }
 }
 
 /// A change of a person's keys that nothing known before vouches for. Encrypt for them once `ContactDevices.accept` was called

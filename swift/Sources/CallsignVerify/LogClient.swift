@@ -271,7 +271,7 @@ public final class LogClient: KeyLookups {
     }
 
     /// Whether the server says that nothing is logged under the hash.
-    private func isDenial(_ unanswered: Unanswered) -> Bool { unanswered.code == "UNKNOWN_PUBLIC_KEY_HASH" }
+    private func isDenial(_ unanswered: Unanswered) -> Bool { isSame(unanswered.code ?? "", "UNKNOWN_PUBLIC_KEY_HASH") }
 
     private func incomplete(_ index: Int, _ history: String) -> Refusal {
         Refusal(.history, "\(history) leaves out leaf \(index), which a lookup shows")

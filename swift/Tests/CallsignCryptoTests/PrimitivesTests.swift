@@ -234,9 +234,14 @@ final class PrimitivesTests: XCTestCase {
         shorter[33] = 0
         // RSASSA-PSS in the place of rsaEncryption.
         ofPSS[16] = 0x0a
+        // A shorter key, with the exponent 3, and two octets that no part of it holds.
+        var followed = Array(spki.dropLast(5)) + [0x02, 0x01, 0x03, 0, 0]
+        for at in [3, 22, 27] { followed[at] -= 2 }
+        var otherHeader = spki
+        otherHeader[17] = 0x04
         let point = try platform.p256Point(ofKey: platform.newP256Key())
         let ofP256 = try fromHex("3059301306072a8648ce3d020106082a8648ce3d030107034200") + point
-        let odd = [[], [0x30], Array(spki.dropLast()), spki + [0], Array(spki.suffix(270)), even, shorter, ofPSS, ofP256]
+        let odd = [[], [0x30], Array(spki.dropLast()), spki + [0], Array(spki.suffix(270)), even, shorter, ofPSS, ofP256, followed, otherHeader]
         for octets in odd + [[UInt8](repeating: 0, count: 294), [UInt8](repeating: 0x30, count: 294)] {
             XCTAssertThrowsError(try platform.rsaEncrypt(spki: octets, [1]), hex(octets)) {
                 XCTAssertEqual($0 as? CryptoError, .keyInvalid)

@@ -98,6 +98,14 @@ final class IndexTailTests: XCTestCase {
         try await assertRead(log, 0, 20)
     }
 
+    /// An index has an entry under the hash that it begins with. A log that lets more follow than a key hides it from nobody.
+    func testAnEntryOfAnotherFormIsUnderTheHashThatItBeginsWith() async throws {
+        let odd = ["x\nAAAA\n", "", " \n"].map { Array("\(hashOf(7))\($0)".utf8) }
+        let log = TiledLog(entriesUpTo(20) + odd + [Array(hashOf(7).utf8.dropLast())])
+        guard case .holds(let tail) = try await read(log, 10, 24) else { return XCTFail("not read") }
+        XCTAssertEqual(tail.under(hashOf(7)), [20, 21, 22])
+    }
+
     func testALogThatHasDroppedItsPartialBundlesServesTheFullOnes() async throws {
         let log = TiledLog(entriesUpTo(300))
         log.lie.with { $0 = { $0.contains(".p/") ? TiledLog.notThere : nil } }

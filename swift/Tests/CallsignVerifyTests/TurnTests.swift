@@ -53,6 +53,29 @@ final class TurnTests: XCTestCase {
         XCTAssertEqual(3, value)
     }
 
+    func testWhoIsCancelledWaitsNoLongerAndTheOthersKeepTheirOrder() async throws {
+        let turn = Turn()
+        let told = Locked<[Int]>([])
+        let (begun, beginning) = AsyncStream<Void>.makeStream()
+        let (held, holding) = AsyncStream<Void>.makeStream()
+        async let first: Void = turn.one {
+            beginning.yield()
+            for await _ in held { break }
+        }
+        for await _ in begun { break }
+        let others = (0..<20).map { number in Task { try await turn.one { told.with { $0.append(number) } } } }
+        for number in stride(from: 0, to: 20, by: 2) {
+            others[number].cancel()
+            let result = await others[number].result
+            XCTAssertThrowsError(try result.get()) { XCTAssertTrue($0 is CancellationError, "\($0)") }
+        }
+        XCTAssertEqual([], told.with { $0 })
+        holding.yield()
+        try await first
+        for number in stride(from: 1, to: 20, by: 2) { try await others[number].value }
+        XCTAssertEqual(Array(stride(from: 1, to: 20, by: 2)), told.with { $0 }.sorted())
+    }
+
     func testACheckpointWhoseComparisonIsCancelledIsPending() async throws {
         let lines = try readLines("client-stories")
         let keys = try keysOf(known(lines.first, "keys").get("keys"))

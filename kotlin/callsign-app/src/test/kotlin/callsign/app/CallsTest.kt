@@ -33,13 +33,13 @@ class CallsTest {
 
     private suspend fun Callsign.signInAs(name: String): ULong = server.signIn(this, name)
 
-    private suspend fun TypeScriptParticipant.signInAs(name: String): ULong =
+    private suspend fun Participant.signInAs(name: String): ULong =
         text("signIn", server.newAddress(name), name).toULong()
 
     private class Pair(
         val ann: Callsign,
         val annId: ULong,
-        val bob: TypeScriptParticipant,
+        val bob: Participant,
         val bobId: ULong,
         val storage: AppStorage,
     )
@@ -49,7 +49,7 @@ class CallsTest {
         val storage = MemoryAppStorage()
         val ann = server.app(storage)
         val annId = ann.signInAs("Ann")
-        TypeScriptParticipant(url).use { bob ->
+        Participant.inTypeScript(url).use { bob ->
             val bobId = bob.signInAs("Bob")
             ann.contacts.requestByLink(bob.text("shareLink"))
             bob.tell("accept", annId)
@@ -223,7 +223,7 @@ class CallsTest {
         BreakableNetwork(url).use { network ->
             val cat = server.app(through = network.url)
             val catId = cat.signInAs("Cat")
-            TypeScriptParticipant(url).use { bob ->
+            Participant.inTypeScript(url).use { bob ->
                 val bobId = bob.signInAs("Bob")
                 bob.tell("befriendByLink", cat.contacts.shareLink())
                 cat.contacts.accept(bobId)
@@ -366,7 +366,7 @@ class CallsTest {
 
     @Test
     fun `the first program calls a person and is called back`() = runBlocking {
-        TypeScriptParticipant(url).use { bob ->
+        Participant.inTypeScript(url).use { bob ->
             val bobId = bob.signInAs("Bob")
             val printed = ByteArrayOutputStream()
             val out = System.out

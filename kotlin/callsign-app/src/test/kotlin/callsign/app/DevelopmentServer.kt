@@ -26,6 +26,7 @@ class DevelopmentServer(
             "CALLSIGN_GRPC_PORT" to "0",
             "CALLSIGN_ADMIN_PORT" to "0",
             "CALLSIGN_SERVER_API_PORT" to "0",
+            "CALLSIGN_STOMP_TCP_PORT" to "0",
             "CALLSIGN_RATE_LIMITS" to "off",
             "CALLSIGN_FRONTS" to "0",
         ) + settings
@@ -42,6 +43,9 @@ class DevelopmentServer(
             ?: error("the server ended: ${File(dataFolder, "stderr").readText()}")
 
     val url: String = checkNotNull(ready.text("http"))
+
+    /** Where it speaks STOMP without WebSocket, such as `127.0.0.1:41337`. */
+    val stompTcp: String = checkNotNull(ready.text("stompTcp"))
 
     private val serverApi: String = checkNotNull(ready.text("serverApi"))
 

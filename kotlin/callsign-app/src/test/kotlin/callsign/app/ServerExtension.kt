@@ -29,6 +29,7 @@ class ServerExtension(private val settings: Map<String, String> = emptyMap()) :
 
     private val server: DevelopmentServer get() = checkNotNull(running)
     val url: String get() = server.url
+    val stompTcp: String get() = server.stompTcp
 
     /** The app's backend, which may make users, sign them in and suspend them. */
     val backend: (method: String, path: String, body: String) -> JsonObject by lazy {

@@ -1,4 +1,4 @@
-/** A user of `@callsign/sdk/app`, as a program of Node: see src/test/node/participant.mjs. */
+/** A user of another SDK, as a program that is told by lines of JSON what to do: see src/test/node/participant.mjs. */
 package callsign.app
 
 import java.io.File
@@ -15,10 +15,10 @@ import kotlinx.serialization.json.JsonPrimitive
 import kotlinx.serialization.json.jsonObject
 import kotlinx.serialization.json.jsonPrimitive
 
-class TypeScriptParticipant(url: String) : AutoCloseable {
-    private val process: Process = ProcessBuilder("node", PROGRAM.path).apply {
-        environment().keys.retainAll(setOf("PATH", "HOME"))
-        environment()["CALLSIGN_URL"] = url
+class Participant private constructor(command: List<String>, settings: Map<String, String>) : AutoCloseable {
+    private val process: Process = ProcessBuilder(command).apply {
+        environment().keys.retainAll(setOf("PATH", "HOME", "XDG_CACHE_HOME", "CALLSIGN_SWIFT_ROOT"))
+        environment() += settings
         redirectError(ProcessBuilder.Redirect.INHERIT)
     }.start()
     private val lines = process.outputStream.bufferedWriter()
@@ -66,9 +66,21 @@ class TypeScriptParticipant(url: String) : AutoCloseable {
         if (!process.waitFor(10, TimeUnit.SECONDS)) process.destroyForcibly()
     }
 
-    private companion object {
-        val PROGRAM = generateSequence(File("").absoluteFile, File::getParentFile)
-            .map { File(it, "kotlin/callsign-app/src/test/node/participant.mjs") }
-            .first(File::exists)
+    companion object {
+        private val root = generateSequence(File("").absoluteFile, File::getParentFile)
+            .first { File(it, "kotlin/callsign-app/src/test/node/participant.mjs").exists() }
+
+        /** Of `@callsign/sdk/app`, in Node. */
+        fun inTypeScript(url: String) =
+            Participant(listOf("node", "$root/kotlin/callsign-app/src/test/node/participant.mjs"), mapOf("CALLSIGN_URL" to url))
+
+        /** Whether the long suite has built the Swift package here. */
+        val isSwiftBuilt: Boolean get() = File(root, "swift/.build/debug/Participant").exists()
+
+        /** Of the package `CallsignApp`, in the root that its toolchain needs. */
+        fun inSwift(url: String, stompTcp: String) = Participant(
+            listOf("$root/scripts/swift.sh", "run", "--skip-build", "Participant"),
+            mapOf("CALLSIGN_URL" to url, "CALLSIGN_STOMP_TCP" to stompTcp),
+        )
     }
 }
