@@ -28,7 +28,8 @@ export function problemOf(error: unknown, requestId: string, language: TitleLang
   }
   if (typeof members.allow === 'string') headers.push(['Allow', members.allow])
   if (typeof members.acceptEncoding === 'string') headers.push(['Accept-Encoding', members.acceptEncoding])
-  if (status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
+  // RFC 6750, section 3: a scheme without a parameter is none, and Foundation on Linux crashes at it.
+  if (status === 401) headers.push(['WWW-Authenticate', 'Bearer realm="callsign"'])
   if (refusal.code === 'UPGRADE_REQUIRED') headers.push(...UPGRADE_HEADERS)
   const code = isFault ? 'INTERNAL' : refusal.code
   const body = {

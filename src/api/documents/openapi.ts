@@ -114,7 +114,7 @@ export const COMPONENTS = {
       description: 'How much there is of it, and in how many seconds: `"user";q=20;w=3600`',
       schema: { type: 'string' },
     },
-    WwwAuthenticate: { description: '`Bearer` (RFC 6750)', schema: { type: 'string' } },
+    WwwAuthenticate: { description: '`Bearer` with a realm (RFC 6750)', schema: { type: 'string' } },
   },
   responses: {
     TooManyFiles: {

@@ -12,7 +12,7 @@ final class CompletenessTests: ServedTests {
 
     /// Operations of the app, and the log's lookups as `get-public-keys`.
     private final class LyingHTTP: HTTPTransport {
-        private let http = platformHTTP()
+        private let http = URLSessionHTTP()
         let lie = Locked<Lie>({ $1 })
 
         func send(_ request: HTTPRequest) async throws -> HTTPAnswer {
@@ -68,7 +68,7 @@ final class CompletenessTests: ServedTests {
         try await super.setUp()
         let first = try await server.person("First")
         let request = HTTPRequest(method: "GET", url: "\(server.url)/index/checkpoint", octetsMax: 10_000, timeoutMs: 15_000)
-        while try await platformHTTP().send(request).status != 200 { try await Task.sleep(nanoseconds: 10_000_000) }
+        while try await URLSessionHTTP().send(request).status != 200 { try await Task.sleep(nanoseconds: 10_000_000) }
         await first.close()
     }
 

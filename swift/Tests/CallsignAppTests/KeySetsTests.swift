@@ -57,7 +57,7 @@ final class KeySetsTests: ServedTests {
 
     private func deceived(_ act: (Deceived) async throws -> Void) async throws {
         let (annsStorage, bobsStorage) = (MemoryAppStorage(), MemoryAppStorage())
-        let ann = try await server.person("Ann", platformHTTP(), annsStorage)
+        let ann = try await server.person("Ann", URLSessionHTTP(), annsStorage)
         let http = AlteredHTTP()
         let network = BreakableNetwork(http, TCPStompTransport(server.stompTcp))
         let bob = try await server.app(bobsStorage, http, network)

@@ -10,7 +10,7 @@ final class LookupTokenTests: ServedTests {
 
     /// Requests to any server come to the one.
     private final class ListeningHTTP: HTTPTransport {
-        private let http = platformHTTP()
+        private let http = URLSessionHTTP()
         let asked = Locked<[HTTPRequest]>([])
         let url = Locked("")
 

@@ -109,7 +109,7 @@ final class LossesTests: ServedTests {
 
     func testAStorageThatFailsFailsTheCommandThatNeedsIt() async throws {
         let storage = FailingStorage()
-        let ann = try await server.person("Ann", platformHTTP(), storage)
+        let ann = try await server.person("Ann", URLSessionHTTP(), storage)
         let bob = try await server.person("Bob")
         try await befriend(ann, bob)
         let bobId = try known(bob.userId, "userId")

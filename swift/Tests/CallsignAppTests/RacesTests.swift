@@ -126,7 +126,7 @@ final class RacesTests: ServedTests {
     func testACallThatRingsDoesSoAgainInAnAppThatComesBack() async throws {
         let storage = MemoryAppStorage()
         let ann = try await server.person("Ann")
-        let bob = try await server.person("Bob", platformHTTP(), storage)
+        let bob = try await server.person("Bob", URLSessionHTTP(), storage)
         try await befriend(ann, bob)
         let call = try await ann.call(known(bob.userId, "userId"))
         let first = try await bob.nextRinging()
@@ -181,7 +181,7 @@ final class RacesTests: ServedTests {
 
     func testAnAppThatIsClosedWhileItStartsStaysClosed() async throws {
         let storage = HeldStorage("")
-        await (try server.person("Ann", platformHTTP(), storage)).close()
+        await (try server.person("Ann", URLSessionHTTP(), storage)).close()
         let gate = Gate()
         storage.held.with { $0 = gate }
         let again = try await server.app(storage)

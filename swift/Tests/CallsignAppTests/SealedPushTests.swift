@@ -74,7 +74,7 @@ final class ServedPushTests: ServedTests {
         let url = "\(server.url)/dev/pushes?userId=\(userId)"
         let request = HTTPRequest(method: "GET", url: url, octetsMax: 1024 * 1024, timeoutMs: 15_000)
         while true {
-            let body = try await known(platformHTTP().send(request).body, url)
+            let body = try await known(URLSessionHTTP().send(request).body, url)
             let items = JSONValue(octets: body)?.list("items") ?? []
             for item in items where item.textOrNil("kind") == type {
                 let payload = try JSONSerialization.jsonObject(with: Data(item.get("payload").text.utf8))
@@ -86,7 +86,7 @@ final class ServedPushTests: ServedTests {
     }
 
     private func bob(
-        _ storage: any AppStorage, sealed: Bool?, _ http: any HTTPTransport = platformHTTP()
+        _ storage: any AppStorage, sealed: Bool?, _ http: any HTTPTransport = URLSessionHTTP()
     ) async throws -> Callsign {
         let pins = try await developmentPins(server.url)
         return Callsign(

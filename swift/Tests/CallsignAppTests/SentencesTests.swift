@@ -51,7 +51,7 @@ final class ServedSentencesTests: ServedTests {
         let before = Spoken.language
         defer { Spoken.language = before }
         let storage = MemoryAppStorage()
-        try await server.person("Ann", platformHTTP(), storage).close()
+        try await server.person("Ann", URLSessionHTTP(), storage).close()
         let (english, german) = try await (refusals("en", storage), refusals("de-AT", storage))
         for (one, other) in zip(english, german) { XCTAssertNotEqual(one.sentence, other.sentence, one.code) }
         for refusal in english + german {

@@ -53,7 +53,7 @@ class ServerTestCase: XCTestCase {
 
     /// The server as an app sees it, on this system.
     func appServer(
-        http: any HTTPTransport = platformHTTP(),
+        http: any HTTPTransport = URLSessionHTTP(),
         sockets: (any SocketTransport)? = nil,
         nowMs: @escaping @Sendable () -> Int = systemTimeMs
     ) throws -> Server {

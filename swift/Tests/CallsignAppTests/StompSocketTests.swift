@@ -5,7 +5,7 @@ import XCTest
 @testable import CallsignApp
 
 /// What a server of ours never sends: the socket ends, and nothing breaks.
-@CallsignActor final class StompSocketTests: XCTestCase {
+@CallsignActor final class StompSocketTests: XCTestCase, @unchecked Sendable {
     private final class Scripted: Socket {
         let incoming: AsyncStream<SocketEvent>
         let sent = Locked<[String]>([])

@@ -15,6 +15,9 @@ struct NoAct: Error {}
     private let storage = MemoryAppStorage()
     private var app: Callsign?
 
+    /// Calls that an act was about, those that have ended too.
+    private var calls: [String: Call] = [:]
+
     init(url: String, stompTCP: String) throws {
         self.url = url
         server = try Server(url, sockets: TCPStompTransport(stompTCP), language: "en")
@@ -27,6 +30,7 @@ struct NoAct: Error {}
     private func open() async throws -> Callsign {
         let opened = Callsign(server: server, pins: try await developmentPins(url), storage: storage)
         app = opened
+        calls = [:]
         return opened
     }
 
@@ -73,8 +77,11 @@ struct NoAct: Error {}
 
     /// Waits until it is there.
     private func call(_ callId: String) async throws -> Call {
-        for await calls in try me.calls.values {
-            if let call = calls.first(where: { $0.callId == callId }) { return call }
+        if let call = calls[callId] { return call }
+        for await all in try me.calls.values {
+            guard let call = all.first(where: { $0.callId == callId }) else { continue }
+            calls[callId] = call
+            return call
         }
         throw NoAct()
     }

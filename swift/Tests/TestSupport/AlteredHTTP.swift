@@ -13,7 +13,7 @@ public final class AlteredHTTP: HTTPTransport {
     private let http: any HTTPTransport
     private let now = Locked(Alterations())
 
-    public init(_ http: any HTTPTransport = platformHTTP()) { self.http = http }
+    public init(_ http: any HTTPTransport = URLSessionHTTP()) { self.http = http }
 
     public var alterations: Alterations {
         get { now.with { $0 } }

@@ -22,7 +22,7 @@ public final class BreakableNetwork: HTTPTransport, SocketTransport {
     }
 
     public convenience init(_ server: DevelopmentServer) {
-        self.init(platformHTTP(), TCPStompTransport(server.stompTcp))
+        self.init(URLSessionHTTP(), TCPStompTransport(server.stompTcp))
     }
 
     /// Breaks all connections, and each new one.

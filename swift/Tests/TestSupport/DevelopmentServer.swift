@@ -25,7 +25,7 @@ public final class DevelopmentServer: @unchecked Sendable {
     private let serverApi: String
     private let dataFolder: URL
     private let process: Process
-    private let http = platformHTTP()
+    private let http = URLSessionHTTP()
 
     /// Returns when the server is ready.
     public init(_ dataFolder: URL, settings: [String: String] = [:], clockAheadMs: Int = 0) throws {

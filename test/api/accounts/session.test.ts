@@ -171,7 +171,7 @@ t.test('a text that is no refresh token is refused without a lookup', async t =>
   for (const refreshToken of [forged, pair.accessToken, 'x', 'krt_', `krt_${'A'.repeat(72)}`]) {
     const answer = await api.send(REFRESH, { body: { refreshToken } })
     t.match([answer.status, answer.body.code], [401, 'REFRESH_TOKEN_INVALID'])
-    t.equal(answer.headers['www-authenticate'], 'Bearer')
+    t.equal(answer.headers['www-authenticate'], 'Bearer realm="callsign"')
   }
   t.equal(reads, 0)
   for (const body of [{}, { refreshToken: '' }, { refreshToken: 7 }, { refreshToken: 'x'.repeat(513) }]) {

@@ -301,7 +301,7 @@ for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
       const { access, id } = operation
       if (isRefused(access, name)) {
         t.match(answer, { status: 401, body: { code } }, `${id} refuses it`)
-        t.equal(answer.headers['www-authenticate'], 'Bearer')
+        t.equal(answer.headers['www-authenticate'], 'Bearer realm="callsign"')
         t.same(tableDigests(whole.world.database), before, `${id} stores nothing`)
       } else {
         t.notOk(TOKEN_CODES.includes(answer.body?.code), `${id} does not look at it`)

@@ -77,6 +77,13 @@ class IndexTailTest {
     }
 
     @Test
+    fun `an entry of another form is under the hash that it begins with`() {
+        val odd = listOf("x\nAAAA\n", "", " \n").map { "${hashOf(7)}$it".toByteArray() }
+        val log = TiledLog(entriesUpTo(20) + odd + hashOf(7).dropLast(1).toByteArray())
+        assertEquals(listOf(20L, 21L, 22L), (read(log, 10, 24) as Fitting.Held).value.under(hashOf(7)))
+    }
+
+    @Test
     fun `a log that has dropped its partial bundles serves the full ones`() {
         val log = TiledLog(entriesUpTo(300))
         log.lie = { path -> if (".p/" in path) TiledLog.notThere else null }
