@@ -34,7 +34,7 @@ const STUB_MODULES = [
     'UserNotifications',
     'Intents',
   ],
-  ...['AuthenticationServices', 'SwiftUI'],
+  ...['AuthenticationServices', 'LiveCommunicationKit', 'SwiftUI'],
 ]
 
 /** Makes modules of the declarations. Nothing is printed where all is well. */

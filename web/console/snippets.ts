@@ -75,38 +75,22 @@ export async function start(email: string, askForCode: () => Promise<string>) {
 }
 
 function swift({ server, vkey, vrfPublicKey }: Target): string {
-  return `import Foundation
+  return `import CallsignApp
+import CallsignVerify
 
-// Info.plist: NSAppTransportSecurity > NSAllowsLocalNetworking = YES
+// The package is Callsign's folder swift. Info.plist: NSAppTransportSecurity > NSAllowsLocalNetworking = YES
 // on a phone, too: NSLocalNetworkUsageDescription
-enum Callsign {
-  static let server = URL(string: ${quoted(server)})!
-  static let socket = URL(string: ${quoted(socketOf(server))})!
-  // An app has those of its production server built in.
-  static let vkey = ${quoted(vkey)}
-  static let vrfPublicKey = ${quoted(vrfPublicKey)}
+func makeCallsign(storage: any AppStorage) throws -> Callsign {
+  // An app has the keys of its production server's log built in.
+  let pins = try LogKeys.ofVerifierKey(
+    ${quoted(vkey)},
+    vrfPublicKey: ${quoted(vrfPublicKey)})
+  return try Callsign(server: ${quoted(server)}, pins: pins, storage: storage)
 }
 
-struct Problem: Decodable, Error {
-  let code: String
-  let detail: String
-}
-
-struct Challenge: Decodable {
-  let challengeId: String
-}
-
-/// Asks for a code, which the console of the server shows. Next: POST app/api/verify-login.
-func requestCode(email: String) async throws -> Challenge {
-  var request = URLRequest(url: Callsign.server.appendingPathComponent("app/api/login"))
-  request.httpMethod = "POST"
-  request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-  request.httpBody = try JSONEncoder().encode(["email": email])
-  let (data, response) = try await URLSession.shared.data(for: request)
-  guard let answer = response as? HTTPURLResponse, answer.statusCode < 300 else {
-    throw try JSONDecoder().decode(Problem.self, from: data)
-  }
-  return try JSONDecoder().decode(Challenge.self, from: data)
+/// The console of the server shows the code. On a phone the storage is KeychainAppStorage().
+func signIn(_ me: Callsign, email: String, askForCode: @escaping @Sendable () async -> String) async throws -> User {
+  try await me.signIn(email) { _ in await askForCode() }
 }
 `
 }

@@ -31,7 +31,12 @@ public func liveKitKey(
     return encodeBase64(HKDF.derive(.sha256, secret: callKey, info: info, length: 32))
 }
 
-/// Throws `MEDIA_UNSUPPORTED` unless the server has keys of 128 bits, the only ones that LiveKit derives on a phone.
+extension Call {
+    /// Throws `MEDIA_UNSUPPORTED` unless the server has keys of 128 bits, the only ones that LiveKit derives on a phone. By this
+    /// call the app allows them.
+    public nonisolated func allowAES128() throws { try assertAES128(media) }
+}
+
 func assertAES128(_ media: CallGateway?) throws {
     if media?.keySize == 128 { return }
     let bits = media?.keySize.map { "\($0)" } ?? "null"

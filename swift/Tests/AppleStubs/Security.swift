@@ -1,6 +1,5 @@
 @_exported import Foundation
-// Of Foundation on Apple's systems.
-@_exported import FoundationNetworking
+import FoundationNetworking
 
 public typealias OSStatus = Int32
 
@@ -55,8 +54,8 @@ public func SecCertificateCopyKey(_ certificate: SecCertificate) -> SecKey? { fa
 public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool { fatalError() }
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? { fatalError() }
 
-public let errSecSuccess: OSStatus = 0
 public let errSecParam: OSStatus = -50
+public let errSecSuccess: OSStatus = 0
 public let errSecItemNotFound: OSStatus = -25300
 public let errSecDuplicateItem: OSStatus = -25299
 
@@ -78,9 +77,20 @@ public var kSecAttrKeyTypeRSA: CFString { fatalError() }
 public var kSecAttrKeyClass: CFString { fatalError() }
 public var kSecAttrKeyClassPublic: CFString { fatalError() }
 
+/// Foundation's on Apple's systems.
+public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
+
 extension URLProtectionSpace {
     public var serverTrust: SecTrust? { fatalError() }
 }
 
-/// On Linux there is one that may not be used.
-public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
+extension URLSessionWebSocketTask {
+    public func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) { fatalError() }
+}
+
+/// Optional in Objective-C.
+extension URLSessionWebSocketDelegate {
+    public func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?) { fatalError() }
+}

@@ -283,4 +283,40 @@ final class CallsTests: ServedTests {
             await cat.close()
         }
     }
+
+    func testACallThatIsDeclinedHasEndedForBoth() async throws {
+        try await withFriends { friends in
+            let back = try await friends.bob.text("start", id(friends.annId))
+            try await friends.ann.nextRinging().decline(.busy)
+            let ending = try await friends.bob.text("ending", .string(back))
+            XCTAssertEqual(ending, "declined")
+            XCTAssertTrue(friends.ann.calls.value.isEmpty)
+        }
+    }
+
+    func testAllStartAgainAndTheHostMakesANewKeyAsSoonAsNoDeviceHasOne() async throws {
+        try await withFriends { friends in
+            let bob = friends.bob
+            let call = try await inCall(friends)
+            let lost = call.fingerprint
+            try await bob.tell("close")
+            await friends.ann.close()
+            try await bob.tell("resume")
+            try await bob.tell("asking", .string(call.callId))
+            let http = AlteredHTTP()
+            // Else it would ask in vain, for as long as the server says.
+            http.alterations.alter = { operation, answer in
+                operation.hasSuffix("/request-rejoin") ? ["expiresIn": 3_600] : answer
+            }
+            let again = try await server.app(friends.storage, http)
+            try await again.resume()
+            let resumed = try known(await again.calls.first { !$0.isEmpty }.first, "call")
+            try await resumed.becomes(.active)
+            XCTAssertNotEqual(lost, resumed.fingerprint)
+            let bobs = try await until(bob, call.callId, epoch: 2)
+            XCTAssertEqual(bobs, resumed.fingerprint)
+            try await resumed.end()
+            await again.close()
+        }
+    }
 }

@@ -197,3 +197,51 @@ final class ConnectionTests: ServerTestCase {
 func first<Value>(_ values: AsyncStream<Value>, _ isOne: (Value) -> Bool) async {
     for await value in values where isOne(value) { return }
 }
+
+/// Connections of whole apps.
+final class AppConnectionTests: ServedTests {
+    func testAnAppThatIsClosedWhileItSignsInDoesNotConnectAndKeepsTheSession() async throws {
+        let ann = try await server.app()
+        let (address, url) = (server.newAddress("ann"), server.url)
+        let user = try await ann.signIn(address, displayName: "Ann") { _ in
+            await ann.close()
+            return try await sentCode(url, address)
+        }
+        XCTAssertEqual(ann.connection.value, .off)
+        let userId = try await ann.resume()
+        XCTAssertEqual(userId, user.userId)
+        try await ann.connection.first { $0 == .connected }
+        await ann.close()
+    }
+
+    func testACallWhoseInvitationFellOutOfAFullInboxRingsAfterTheNextConnection() async throws {
+        let network = BreakableNetwork(server)
+        let storage = MemoryAppStorage()
+        let ann = try await server.app(storage, by: network)
+        let annId = try await server.signIn(ann, "Ann")
+        let bob = try await server.app()
+        try await server.signIn(bob, "Bob")
+        try await befriend(bob, ann)
+        network.cut()
+        try await ann.connection.first { $0 == .connecting }
+        let call = try await bob.call(annId)
+        let seen = try server.seen()
+        let filling = await ConnectionTests.Run(seen, try Session.open(seen, storage)) { _, _ in
+            try await Task.sleep(nanoseconds: 3_600_000_000_000)
+        }
+        await filling.connect()
+        await first(filling.connections.values) { $0 == 1 }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            // As many as an inbox holds.
+            for _ in 0..<500 { group.addTask { try await filling.send("/user/queue/dev.x") } }
+            try await group.waitForAll()
+        }
+        await filling.kill()
+        network.restore()
+        try await ann.connect()
+        let rings = try await ann.nextRinging()
+        XCTAssertEqual(call.callId, rings.callId)
+        await ann.close()
+        await bob.close()
+    }
+}

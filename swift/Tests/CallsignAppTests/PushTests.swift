@@ -47,6 +47,14 @@ final class PushTests: XCTestCase {
                 callId: "1", uuid: callUUID("1"), reason: .cancelled, shows: .missedCall(name: "", isContact: false)))
     }
 
+    func testTheCallOfAPushNamesItsCallerAStrangerWhereItDoesNotSay() throws {
+        var members = try known(cases().map(members).first { $0["alias"] == "Mum" }, "alias")
+        let mum = Person(userId: 7, displayName: "Ann Ö.", alias: "Mum", isContact: true)
+        XCTAssertEqual(invitationIn(members)?.caller, mum)
+        for name in ["alias", "isContact", "displayName"] { members[name] = nil }
+        XCTAssertEqual(invitationIn(members)?.caller, Person(userId: 7, displayName: "Mum", isContact: false))
+    }
+
     func testTimesThatNoServerSaysRingForNothing() throws {
         let call = try members(known(cases().first, "case"))
         for (name, text) in [

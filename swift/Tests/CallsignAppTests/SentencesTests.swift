@@ -23,12 +23,24 @@ final class SentencesTests: XCTestCase {
         }
     }
 
+    func testEachCodeOfThisSideHasASentenceOrIsOneThatNoUserCanDoAnythingAbout() throws {
+        let named = try readVectors("sentences").list("sentences").flatMap { try $0.texts("codes") }
+        let source = projectRoot.appendingPathComponent("swift/Sources/CallsignApp/CallsignError.swift")
+        let codes = try String(contentsOf: source, encoding: .utf8).split(separator: "\n")
+            .filter { $0.contains("public static let ") }.compactMap { $0.split(separator: "\"").dropFirst().first }
+        XCTAssertGreaterThan(codes.count, 25)
+        XCTAssertEqual(codes.filter { !named.contains(String($0)) }, ["ANSWER_INVALID"])
+    }
+
     func testEachCaseOfTheVectors() throws {
+        let before = Spoken.language
+        defer { Spoken.language = before }
         for vector in try readVectors("sentences").list("cases") {
-            let title = try vector.get("members")["title"]?.string
-            let sentence = sentenceFor(try vector.text("code"), title: title, language: try vector.text("language"))
+            Spoken.language = try vector.text("language")
+            let members = try vector.get("members").object ?? [:]
+            let error = CallsignError(try vector.text("code"), "for developers", members: members)
             let name = try vector.text("name")
-            XCTAssertEqual(sentence, try vector.text("sentence"), name)
+            XCTAssertEqual(error.sentence, try vector.text("sentence"), name)
         }
     }
 }

@@ -26,7 +26,7 @@ private let people = Locked(0)
 extension DevelopmentServer {
     /// As the apps of these tests see it.
     func seen(
-        _ http: any HTTPTransport = URLSessionHTTP(),
+        _ http: any HTTPTransport = platformHTTP(),
         _ sockets: (any SocketTransport)? = nil,
         nowMs: @escaping @Sendable () -> Int = systemTimeMs
     ) throws -> Server {
@@ -35,7 +35,7 @@ extension DevelopmentServer {
 
     func app(
         _ storage: any AppStorage = MemoryAppStorage(),
-        _ http: any HTTPTransport = URLSessionHTTP(),
+        _ http: any HTTPTransport = platformHTTP(),
         _ sockets: (any SocketTransport)? = nil,
         completeness: CompletenessDemand? = nil
     ) async throws -> Callsign {
@@ -66,7 +66,7 @@ extension DevelopmentServer {
 
     /// The app of a new person.
     func person(
-        _ name: String, _ http: any HTTPTransport = URLSessionHTTP(), _ storage: any AppStorage = MemoryAppStorage()
+        _ name: String, _ http: any HTTPTransport = platformHTTP(), _ storage: any AppStorage = MemoryAppStorage()
     ) async throws -> Callsign {
         let app = try await app(storage, http)
         try await signIn(app, name)
@@ -86,7 +86,7 @@ extension DevelopmentServer {
 
     /// Another device of the user with this address, which their first one has approved.
     func approvedDevice(
-        _ first: Callsign, _ address: String, _ http: any HTTPTransport = URLSessionHTTP()
+        _ first: Callsign, _ address: String, _ http: any HTTPTransport = platformHTTP()
     ) async throws -> Callsign {
         let device = try await app(MemoryAppStorage(), http)
         try await signIn(device, "Bob", address)
@@ -140,6 +140,18 @@ extension Call {
 func befriend(_ ann: Callsign, _ bob: Callsign) async throws {
     try await ann.contacts.requestByLink(bob.contacts.shareLink())
     try await bob.contacts.accept(known(ann.userId, "userId"))
+}
+
+/// Waits until both have the same newest key.
+func haveOneKey(_ one: Call, _ other: Call) async throws {
+    let (changes, telling) = AsyncStream<Void>.makeStream()
+    let reading = [one, other].map { call in
+        Task {
+            for await _ in call.key.values { telling.yield(()) }
+        }
+    }
+    defer { for each in reading { each.cancel() } }
+    try await changes.first { one.fingerprint != nil && one.fingerprint == other.fingerprint }
 }
 
 /// The error that the act fails with.

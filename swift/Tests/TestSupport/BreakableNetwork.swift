@@ -3,7 +3,9 @@ import CallsignVerify
 
 /// The way to the server, as long as the network is there: requests and sockets.
 public final class BreakableNetwork: HTTPTransport, SocketTransport {
-    public struct NetworkDown: Error {}
+    public struct NetworkDown: Error {
+        public init() {}
+    }
 
     private struct State {
         var isCut = false

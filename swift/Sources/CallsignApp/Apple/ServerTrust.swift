@@ -2,6 +2,10 @@
     import Foundation
     import Security
 
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
     /// What to do about a server's certificate: the system decides, and beyond that the pins. What is no question about one is the
     /// system's alone.
     func answer(to challenge: URLAuthenticationChallenge, _ pins: TLSPins) -> URLSession.AuthChallengeDisposition {

@@ -2,6 +2,10 @@
     import CallsignVerify
     import Foundation
 
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
     /// WebSockets by `URLSessionWebSocketTask`. Holds to TLS pins.
     public final class URLSessionSockets: SocketTransport {
         public init() {}
