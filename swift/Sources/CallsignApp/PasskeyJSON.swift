@@ -39,7 +39,7 @@ struct PasskeyRequest: Sendable, Equatable {
 
 /// `RegistrationResponse`.
 func passkeyRegistration(id: [UInt8], clientData: [UInt8], attestation: [UInt8]) -> String {
-    credentialOf(id, ["clientDataJSON": octetsText(clientData), "attestationObject": octetsText(attestation)])
+    credentialOf(id, ["clientDataJSON": .string(base64URL(clientData)), "attestationObject": .string(base64URL(attestation))])
 }
 
 /// `AuthenticationResponse`.
@@ -47,18 +47,18 @@ func passkeyAssertion(
     id: [UInt8], clientData: [UInt8], authenticatorData: [UInt8], signature: [UInt8], userHandle: [UInt8]
 ) -> String {
     let response: [String: JSONValue] = [
-        "clientDataJSON": octetsText(clientData),
-        "authenticatorData": octetsText(authenticatorData),
-        "signature": octetsText(signature),
-        "userHandle": octetsText(userHandle),
+        "clientDataJSON": .string(base64URL(clientData)),
+        "authenticatorData": .string(base64URL(authenticatorData)),
+        "signature": .string(base64URL(signature)),
+        "userHandle": .string(base64URL(userHandle)),
     ]
     return credentialOf(id, response)
 }
 
 private func credentialOf(_ id: [UInt8], _ response: [String: JSONValue]) -> String {
     let members: [String: JSONValue] = [
-        "id": octetsText(id),
-        "rawId": octetsText(id),
+        "id": .string(base64URL(id)),
+        "rawId": .string(base64URL(id)),
         "type": "public-key",
         "clientExtensionResults": [:],
         "response": .object(response),
@@ -78,7 +78,7 @@ extension [String: JSONValue] {
 }
 
 /// Base64url without padding (RFC 4648, section 5).
-private func octetsText(_ octets: [UInt8]) -> JSONValue {
+func base64URL(_ octets: [UInt8]) -> String {
     let text = encodeBase64(octets).utf8.filter { $0 != UInt8(ascii: "=") }.map { octet in
         switch octet {
         case UInt8(ascii: "+"): UInt8(ascii: "-")
@@ -86,10 +86,11 @@ private func octetsText(_ octets: [UInt8]) -> JSONValue {
         default: octet
         }
     }
-    return .string(String(decoding: text, as: UTF8.self))
+    return String(decoding: text, as: UTF8.self)
 }
 
-private func base64URLOctets(_ text: String) -> [UInt8]? {
+/// Nil for another text.
+func base64URLOctets(_ text: String) -> [UInt8]? {
     var plain: [UInt8] = []
     for octet in text.utf8 {
         switch octet {

@@ -230,7 +230,8 @@ public final class ContactDevices: Sendable {
         case .refused(let refusal): return .refused(refusal)
         case .unanswered(let unanswered): return .unanswered(unanswered)
         }
-        guard let index = keys.first?.index else { return .unanswered(Unanswered("the device list was not looked up")) }
+        // The list's own claim is the first one.
+        let index = keys[0].index
         if let refusal = notNewest(known?.list, index, read.kind) { return .refused(refusal) }
         let kind: ListKind
         do {
@@ -385,6 +386,7 @@ private func verified(_ claims: [DeviceToLookUp], _ outcomes: [Outcome<VerifiedK
         }
     }
     if let missing { return .unanswered(missing) }
+    if keys.count != claims.count { return .unanswered(Unanswered("\(keys.count) of \(claims.count) devices were looked up")) }
     return otherKey(claims, keys).map(Outcome.refused) ?? .holds(keys)
 }
 

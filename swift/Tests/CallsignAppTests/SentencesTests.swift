@@ -44,3 +44,33 @@ final class SentencesTests: XCTestCase {
         }
     }
 }
+
+/// On the built server, whose titles come first; skipped where it is not built.
+final class ServedSentencesTests: ServedTests {
+    func testTheServerSaysItsTitlesInTheAppsLanguageByRequestAndBySocket() async throws {
+        let before = Spoken.language
+        defer { Spoken.language = before }
+        let storage = MemoryAppStorage()
+        try await server.person("Ann", platformHTTP(), storage).close()
+        let (english, german) = try await (refusals("en", storage), refusals("de-AT", storage))
+        for (one, other) in zip(english, german) { XCTAssertNotEqual(one.sentence, other.sentence, one.code) }
+        for refusal in english + german {
+            let title = try refusal.members.needText("title")
+            XCTAssertTrue([title, "\(title)."].contains(refusal.sentence), refusal.sentence)
+        }
+    }
+
+    /// One by a request, one by the socket.
+    private func refusals(_ language: String, _ storage: any AppStorage) async throws -> [CallsignError] {
+        let speaking = try Server(server.url, sockets: TCPStompTransport(server.stompTcp), language: language)
+        let session = try await Session.open(speaking, storage)
+        let run = await ConnectionTests.Run(speaking, session) { _, _ in }
+        await run.connect()
+        try await run.connections.first { $0 == 1 }
+        let refusals = try await [
+            failure { _ = try await session.request("GET", "call/7") }, failure { try await run.send("/app/nothing") },
+        ]
+        try await run.disconnect()
+        return refusals
+    }
+}

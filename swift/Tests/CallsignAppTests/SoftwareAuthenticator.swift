@@ -46,7 +46,7 @@ final class SoftwareAuthenticator: PasskeyAuthenticator {
         return credentialOf(passkey.id, [
             "authenticatorData": data,
             "signature": der(signature),
-            "userHandle": try known(octets(ofBase64URL: passkey.userHandle), "userHandle"),
+            "userHandle": try known(base64URLOctets(passkey.userHandle), "userHandle"),
             "clientDataJSON": clientData,
         ])
     }

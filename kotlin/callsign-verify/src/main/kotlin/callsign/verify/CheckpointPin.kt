@@ -78,8 +78,8 @@ internal class CheckpointPin(
     @Volatile
     private var verified: SignedCheckpoint? = null
 
-    /** The pairs of notes that were last found consistent: each result of an answer carries the same ones. */
-    private val consistent = Remembered<Evidence>()
+    /** The two notes that were last found consistent: each result of an answer carries the same one. */
+    private var consistent: Evidence? = null
 
     /**
      * The highest checkpoint. Throws `MALFORMED` when the store gives back something else than was put in, such as a
@@ -163,7 +163,7 @@ internal class CheckpointPin(
         val comparison = compareCheckpoints(known, seen)
         if (comparison is Refusal) return Acceptance.Refused(comparison)
         val pair = Evidence(known.note, seen.note)
-        if (comparison == SizeComparison.SAME || consistent.find { it == pair } != null) return Acceptance.Accepted
+        if (comparison == SizeComparison.SAME || consistent == pair) return Acceptance.Accepted
         val (older, newer) = if (comparison == SizeComparison.LARGER) known to seen else seen to known
         var unanswered: String? = null
         for (source in sources) {
@@ -173,7 +173,7 @@ internal class CheckpointPin(
                 TileConsistency.Inconsistent(Check.TILES, error.message.orEmpty())
             }
             if (found !is TileConsistency.Inconsistent) {
-                consistent.keep(pair)
+                consistent = pair
                 return Acceptance.Accepted
             }
             if (found.check == Check.CONSISTENCY)
