@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { runSwift, swiftSkip } from '../support/swift-root.ts'
-import { makeStubs, swiftFiles, typeCheck, writeBlocks } from '../support/swift-sources.ts'
+import { makeAppleModule, makeStubs, swiftFiles, typeCheck, writeBlocks } from '../support/swift-sources.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const FRESH = 'swift/.build/fresh'
@@ -49,10 +49,17 @@ t.test('the Swift package builds without a warning, and its tests pass', { skip 
 
 t.test("what only Apple's systems compile fits their declarations", { skip }, async t => {
   t.equal(await makeStubs(), '')
-  for (const module of ['CallsignCrypto', 'CallsignApp'])
-    t.equal(await typeCheck(swiftFiles(`swift/Sources/${module}`), module), '', module)
+  t.equal(await typeCheck(swiftFiles('swift/Sources/CallsignCrypto'), 'CallsignCrypto'), '', 'CallsignCrypto')
+  t.equal(await makeAppleModule(), '', 'CallsignApp')
   t.equal(await typeCheck(swiftFiles('examples/ios/Calls')), '', 'examples/ios')
   const around = swiftFiles('swift/Tests/AppleStubs/Around')
   for (const { page, file } of writeBlocks())
     t.equal(await typeCheck([file, ...around]), '', `${page}: ${file}`)
+})
+
+t.test("the iOS example's models build, and its tests pass", { skip }, async t => {
+  const paths = ['--package-path', '../examples/ios', '--scratch-path', '.build/ios']
+  const { code, stdout, stderr } = await runSwift(['test', ...paths])
+  t.equal(code, 0, { output: (stdout + stderr).slice(-OUTPUT_SHOWN) })
+  t.match(stdout + stderr, /Executed [1-9]\d* tests, with 0 failures/)
 })

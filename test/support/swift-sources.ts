@@ -1,6 +1,6 @@
 /** Swift that only Apple's systems compile, and the Swift on the pages: type-checked against `swift/Tests/AppleStubs`. */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { snippetFor } from '../../web/console/snippets.ts'
 import type { Outcome } from './programs.ts'
@@ -9,9 +9,17 @@ import { PROJECT_ROOT } from './vectors.ts'
 
 const SWIFT = join(PROJECT_ROOT, 'swift')
 const STUBS = 'Tests/AppleStubs'
-const MODULES = ['-I', '.build/stubs', '-I', '.build/debug/Modules', '-I', 'Sources/COpenSSL']
+const APPLE = '.build/apple'
+const MODULES = [APPLE, '.build/stubs', '.build/debug/Modules', 'Sources/COpenSSL'].flatMap(path => [
+  '-I',
+  path,
+])
+const COMMON = ['-frontend', '-swift-version', '6', '-parse-as-library', ...MODULES]
 // As the package manager calls the package: what is `package` to its modules is so here.
-const COMMON = ['-frontend', '-swift-version', '6', '-parse-as-library', '-package-name', 'swift', ...MODULES]
+const OF_PACKAGE = ['-package-name', 'swift']
+
+/** Which the package manager writes: `Bundle.module`. */
+const RESOURCES = 'swift/.build/debug/CallsignApp.build/DerivedSources/resource_bundle_accessor.swift'
 
 /** Each is imported by those behind it. */
 const STUB_MODULES = [
@@ -41,12 +49,21 @@ export async function makeStubs(): Promise<string> {
 }
 
 /** What the compiler says of these files together, whose paths are from the project's folder. */
-export async function typeCheck(files: readonly string[], module = 'Checked'): Promise<string> {
-  // The package manager's own, of a library with resources.
-  const made = `.build/debug/${module}.build/DerivedSources/resource_bundle_accessor.swift`
-  const paths = files.map(file => relative(SWIFT, join(PROJECT_ROOT, file)))
-  if (existsSync(join(SWIFT, made))) paths.push(made)
-  return outputOf(await runSwift([...COMMON, '-typecheck', '-module-name', module, ...paths]))
+export async function typeCheck(files: readonly string[], module?: string): Promise<string> {
+  const named = module === undefined ? ['-module-name', 'Checked'] : ['-module-name', module, ...OF_PACKAGE]
+  return outputOf(await runSwift([...COMMON, '-typecheck', ...named, ...pathsOf(files)]))
+}
+
+/** Makes `CallsignApp` with the parts for Apple's systems, for those who import it from here on: what the compiler says. */
+export async function makeAppleModule(): Promise<string> {
+  mkdirSync(join(SWIFT, APPLE), { recursive: true })
+  const files = pathsOf([...swiftFiles('swift/Sources/CallsignApp'), RESOURCES])
+  const named = ['-module-name', 'CallsignApp', ...OF_PACKAGE, '-o', `${APPLE}/CallsignApp.swiftmodule`]
+  return outputOf(await runSwift([...COMMON, '-emit-module', ...named, ...files]))
+}
+
+function pathsOf(files: readonly string[]): string[] {
+  return files.map(file => relative(SWIFT, join(PROJECT_ROOT, file)))
 }
 
 function outputOf({ stdout, stderr }: Outcome): string {
@@ -60,7 +77,10 @@ export function swiftFiles(folder: string): string[] {
     .map(name => join(folder, name))
 }
 
-/** Each block of Swift on a page, and the console's, as a file of its own: name of the page, and path. */
+/**
+ * Each block of Swift on a page, and the console's, as a file of its own: name of the page, and path. Without those out of
+ * `examples/ios`, which is checked itself.
+ */
 export function writeBlocks(): { readonly page: string; readonly file: string }[] {
   mkdirSync(join(SWIFT, '.build/pages'), { recursive: true })
   const target = { server: 'http://127.0.0.1:8080', vkey: 'a+b+c', vrfPublicKey: 'd' }
@@ -75,10 +95,17 @@ export function writeBlocks(): { readonly page: string; readonly file: string }[
     const text = readFileSync(join(PROJECT_ROOT, page), 'utf8')
     return [...text.matchAll(/^( *)```swift\n(.*?)^ *```$/gms)].map(([, , code]) => ({ page, code: code! }))
   })
-  blocks.push({ page: 'console', code: snippetFor('swift', target) })
-  return blocks.map(({ page, code }, at) => {
+  const example = swiftFiles('examples/ios').map(file => flat(readFileSync(join(PROJECT_ROOT, file), 'utf8')))
+  const others = blocks.filter(({ code }) => !example.some(file => file.includes(flat(code))))
+  others.push({ page: 'console', code: snippetFor('swift', target) })
+  return others.map(({ page, code }, at) => {
     const file = join('swift/.build/pages', `${basename(page, '.md')}-${at}.swift`)
     writeFileSync(join(PROJECT_ROOT, file), code)
     return { page, file }
   })
+}
+
+/** Without indentation, for pages have excerpts. */
+function flat(code: string): string {
+  return code.replaceAll(/^ +/gm, '').trim()
 }

@@ -14,7 +14,7 @@ import UserNotifications
         }
     }
 
-    /// From the phone's list of calls, or by Siri.
+    /// From the phone's list of calls, or a headset that calls the last person again.
     private func startCall(_ activity: NSUserActivity) {
         guard let intent = activity.interaction?.intent as? INStartCallIntent,
             let handle = intent.contacts?.first?.personHandle?.value

@@ -148,7 +148,7 @@ struct ContactsPage {
         attempt { [self] in try await phone.place(to: person.userId, name: person.name, isVideo: isVideo) }
     }
 
-    /// From the phone's list of calls, Siri or a headset: `handle` is what the app gave CallKit.
+    /// From the phone's list of calls: `handle` is what the app gave CallKit.
     func call(handle: String, isVideo: Bool) {
         attempt { [self] in
             guard let userId = UInt64(handle), try await me.resume() != nil else { return }
@@ -192,5 +192,8 @@ struct ContactsPage {
         attempt { [self] in _ = try await me.addPasskey(label: label) }
     }
 
-    private func attempt(_ act: @escaping @MainActor () async throws -> Void) { asking.start(act) }
+    private func attempt(_ act: @escaping @MainActor () async throws -> Void) {
+        asking.notice = ""
+        asking.start(act)
+    }
 }

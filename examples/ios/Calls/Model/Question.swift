@@ -55,7 +55,6 @@ struct Question: Identifiable {
 
     /// Runs what may fail by itself. Where a contact's keys are new it asks the person, and runs it once more when they go on.
     func start(_ act: @escaping @MainActor () async throws -> Void) {
-        notice = ""
         Task { await askingAboutKeys(act) }
     }
 
