@@ -23,19 +23,9 @@ const RESOURCES = 'swift/.build/debug/CallsignApp.build/DerivedSources/resource_
 
 /** Each is imported by those behind it. */
 const STUB_MODULES = [
-  ...[
-    'Combine',
-    'UIKit',
-    'Security',
-    'AVFAudio',
-    'CryptoKit',
-    'PushKit',
-    'CallKit',
-    'UserNotifications',
-    'Intents',
-  ],
-  ...['AuthenticationServices', 'LiveCommunicationKit', 'SwiftUI'],
-]
+  'Darwin Combine UIKit Security AVFAudio CryptoKit PushKit CallKit UserNotifications Intents AuthenticationServices',
+  'LiveCommunicationKit SwiftUI',
+].flatMap(names => names.split(' '))
 
 /** Makes modules of the declarations. Nothing is printed where all is well. */
 export async function makeStubs(): Promise<string> {
@@ -79,7 +69,7 @@ export function swiftFiles(folder: string): string[] {
 
 /**
  * Each block of Swift on a page, and the console's, as a file of its own: name of the page, and path. Without those out of
- * `examples/ios`, which is checked itself.
+ * `examples/ios` and the package, which are checked themselves.
  */
 export function writeBlocks(): { readonly page: string; readonly file: string }[] {
   mkdirSync(join(SWIFT, '.build/pages'), { recursive: true })
@@ -95,8 +85,9 @@ export function writeBlocks(): { readonly page: string; readonly file: string }[
     const text = readFileSync(join(PROJECT_ROOT, page), 'utf8')
     return [...text.matchAll(/^( *)```swift\n(.*?)^ *```$/gms)].map(([, , code]) => ({ page, code: code! }))
   })
-  const example = swiftFiles('examples/ios').map(file => flat(readFileSync(join(PROJECT_ROOT, file), 'utf8')))
-  const others = blocks.filter(({ code }) => !example.some(file => file.includes(flat(code))))
+  const sources = [...swiftFiles('examples/ios'), ...swiftFiles('swift/Sources')]
+  const files = sources.map(file => flat(readFileSync(join(PROJECT_ROOT, file), 'utf8')))
+  const others = blocks.filter(({ code }) => !files.some(file => file.includes(flat(code))))
   others.push({ page: 'console', code: snippetFor('swift', target) })
   return others.map(({ page, code }, at) => {
     const file = join('swift/.build/pages', `${basename(page, '.md')}-${at}.swift`)

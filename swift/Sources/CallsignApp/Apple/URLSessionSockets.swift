@@ -108,8 +108,9 @@
 
     /// `ws:` for `http:`. Throws `MALFORMED` for what is no address.
     private func addressOfSocket(_ url: String) throws -> URL {
+        let isPlain = URLComponents(string: url)?.scheme == "http"
         var parts = URLComponents(string: url)
-        parts?.scheme = parts?.scheme == "http" ? "ws" : "wss"
+        parts?.scheme = isPlain ? "ws" : "wss"
         guard let address = parts?.url else { throw CallsignError("MALFORMED", "That is no address: \(url)") }
         return address
     }
