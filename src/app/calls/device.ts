@@ -143,9 +143,13 @@ export interface Rings {
 }
 
 /** A key that came with an invitation, or for it. */
-export interface Invited {
+/** A sealed key of an invitation: its text alone is none, since a server may name it for several epochs. */
+export interface InvitedKey {
   readonly epoch: number
   readonly text: string
+}
+
+export interface Invited extends InvitedKey {
   /** The sender, if named; else the call's record names those in the call. */
   readonly from?: Sender
   /** The one before, which it has to come from a device of. */
@@ -276,13 +280,8 @@ export type Purpose =
   | { readonly for: 'leave'; readonly callId: string; readonly command?: number }
   | { readonly for: 'end'; readonly callId: string; readonly command: number }
   | { readonly for: 'join: find'; readonly callId: string; readonly command: number }
-  | { readonly for: 'invited: read'; readonly callId: string; readonly text: string }
-  | {
-      readonly for: 'invited: open'
-      readonly callId: string
-      readonly text: string
-      readonly record: CallRecord
-    }
+  | ({ readonly for: 'invited: read'; readonly callId: string } & InvitedKey)
+  | ({ readonly for: 'invited: open'; readonly callId: string; readonly record: CallRecord } & InvitedKey)
   | { readonly for: 'clear'; readonly callId: string; readonly other: string }
   | { readonly for: 'join' | 'join: read'; readonly callId: string }
   | { readonly for: 'joined: open'; readonly callId: string; readonly record: CallRecord }

@@ -43,7 +43,7 @@ export function answer(turn: Turn, callId: string, command: number, evenIfOld = 
   // The log may not have been reachable when it began to ring.
   if (invited.state === 'refused') {
     setInvited(turn, callId, { ...invited, state: 'opening' })
-    openInvitation(turn, callId, invited.text)
+    openInvitation(turn, callId, invited)
   } else onInvitedKey(turn, callId)
 }
 

@@ -158,15 +158,15 @@ const NEXT: { readonly [For in Purpose['for']]: Next<WaitingFor<For>> } = {
   },
   'invited: read': {
     done: (turn, waiting, { record }) =>
-      refuseInvited(turn, waiting, ringing.onInvitedRead(turn, record, waiting.text)),
+      refuseInvited(turn, waiting, ringing.onInvitedRead(turn, record, waiting)),
     failed: refuseInvited,
   },
   'invited: open': {
     done: (turn, waiting, { opened, sealedAgoMs }) => {
-      const { callId, text, record } = waiting
+      const { callId, record } = waiting
       const refusal = refusalOfSet(turn, callId, opened(0), record) ?? refusalOfAge(turn, callId, sealedAgoMs)
       if (refusal !== undefined) return refuseInvited(turn, waiting, refusal)
-      if (ringing.onInvitedOpened(turn, callId, text, opened(0))) onInvitedKey(turn, callId)
+      if (ringing.onInvitedOpened(turn, callId, waiting, opened(0))) onInvitedKey(turn, callId)
     },
     failed: refuseInvited,
   },
@@ -346,10 +346,11 @@ function refuse(
 
 function refuseInvited(
   turn: Turn,
-  { callId, text }: WaitingFor<'invited: read' | 'invited: open'>,
+  waiting: WaitingFor<'invited: read' | 'invited: open'>,
   failure: Failure | undefined,
 ): void {
-  if (failure !== undefined && ringing.onInvitedRefused(turn, callId, text, failure))
+  const { callId } = waiting
+  if (failure !== undefined && ringing.onInvitedRefused(turn, callId, waiting, failure))
     onInvitedKey(turn, callId, failure)
 }
 

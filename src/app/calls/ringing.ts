@@ -9,6 +9,7 @@ import {
   type DeviceCall,
   type HeldKey,
   type Invited,
+  type InvitedKey,
   invitedOf,
   isCode,
   type Phase,
@@ -100,7 +101,7 @@ export function ring(turn: Turn, ringing: Ringing): void {
   const invited: Invited = { epoch, text, state: 'opening', ...(from && { from }) }
   add(turn, ringing, { kind: 'ringing in', invited, untilMs })
   turn.emit(callId, 'ringing')
-  openInvitation(turn, callId, text)
+  openInvitation(turn, callId, ringing)
   tellRinging(turn, callId)
 }
 
@@ -161,21 +162,21 @@ export function onRenewedKey(turn: Turn, event: KeyUpdateEvent, rings: Rings): v
     state: 'opening',
   }
   turn.change(callId, { phase: { ...rings, kind: 'ringing in', invited } })
-  openInvitation(turn, callId, text)
+  openInvitation(turn, callId, invited)
 }
 
 /** The record says whom the call has, and for which devices its keys are. */
-export function openInvitation(turn: Turn, callId: string, text: string): void {
-  turn.request('GET call/{callId}', { for: 'invited: read', callId, text })
+export function openInvitation(turn: Turn, callId: string, { text, epoch }: InvitedKey): void {
+  turn.request('GET call/{callId}', { for: 'invited: read', callId, text, epoch })
 }
 
 /** Gives why the key is not taken, unless it may be. */
-export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Failure | undefined {
+export function onInvitedRead(turn: Turn, record: CallRecord, read: InvitedKey): Failure | undefined {
   const call = turn.call(record.callId)
   const invited = call && invitedOf(call)
-  if (call === undefined || invited?.text !== text) return undefined
+  if (call === undefined || invited === undefined || !isSameKey(invited, read)) return undefined
   const { callId, caller } = call
-  const { epoch, from, after, change } = invited
+  const { text, epoch, from, after, change } = invited
   const old = refusalOfEpoch(turn, callId, epoch)
   if (old !== undefined) return old
   const senders = from === undefined ? sendersIn(turn, record, caller.userId) : [from]
@@ -184,7 +185,7 @@ export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Fai
   const allowed = senders.filter(isAllowed)
   if (allowed.length === 0) return after === undefined ? CALLER_NOT_SEALER : notFromMember(from!)
   const opening = { callId, epoch, sets: setsIn(call, record), ...(change && { change }) }
-  turn.open(text, allowed, opening, { for: 'invited: open', callId, text, record })
+  turn.open(text, allowed, opening, { for: 'invited: open', callId, text, epoch, record })
   return undefined
 }
 
@@ -192,18 +193,18 @@ export function onInvitedRead(turn: Turn, record: CallRecord, text: string): Fai
 export function onInvitedOpened(
   turn: Turn,
   callId: string,
-  text: string,
+  opened: InvitedKey,
   key: Omit<HeldKey, 'epoch'>,
 ): boolean {
-  const invited = currentOf(turn, callId, text)
+  const invited = currentOf(turn, callId, opened)
   if (invited === undefined) return false
   setInvited(turn, callId, { ...invited, state: 'opened', key: { ...key, epoch: invited.epoch } })
   turn.change(callId, { isVerified: true })
   return true
 }
 
-export function onInvitedRefused(turn: Turn, callId: string, text: string, failure: Failure): boolean {
-  const invited = currentOf(turn, callId, text)
+export function onInvitedRefused(turn: Turn, callId: string, refused: InvitedKey, failure: Failure): boolean {
+  const invited = currentOf(turn, callId, refused)
   if (invited === undefined) return false
   setInvited(turn, callId, { ...invited, state: 'refused' })
   if (!isCode(failure, 'CALL_ENDED')) turn.change(callId, { isVerified: false })
@@ -282,10 +283,15 @@ export function ringsForMs(
   return isKnown ? Math.min(ringMs, expiresAtMs - nowMs - aheadMs) : ringMs
 }
 
-function currentOf(turn: Turn, callId: string, text: string): Invited | undefined {
+function currentOf(turn: Turn, callId: string, outcomeOf: InvitedKey): Invited | undefined {
   const call = turn.call(callId)
   const invited = call && invitedOf(call)
-  return invited?.text === text && invited.state === 'opening' ? invited : undefined
+  return invited?.state === 'opening' && isSameKey(invited, outcomeOf) ? invited : undefined
+}
+
+/** A server may name the same text for another epoch: what was opened for one counts for no other. */
+function isSameKey(invited: InvitedKey, { text, epoch }: InvitedKey): boolean {
+  return invited.text === text && invited.epoch === epoch
 }
 
 export const NOT_RINGING: Failure = { code: 'CALL_NOT_ACTIVE', message: 'The call does not ring here.' }

@@ -1,4 +1,5 @@
 // Where a device is in a call: its phase, the planned keys, and the end.
+import CallsignVerify
 
 enum CallPhase: Sendable, Equatable {
     case ringingIn(Rings)
@@ -87,6 +88,15 @@ struct Rings: Sendable, Equatable {
     var mayBeIn = false
 }
 
+/// A sealed key of an invitation: its text alone is none, since a server may name it for several epochs.
+struct InvitedKey: Sendable, Equatable {
+    let epoch: Int
+    let text: String
+
+    /// Texts of a stranger are compared by their octets.
+    static func == (one: InvitedKey, other: InvitedKey) -> Bool { one.epoch == other.epoch && isSame(one.text, other.text) }
+}
+
 /// A key that came with an invitation, or for it.
 struct Invited: Sendable, Equatable {
     let epoch: Int
@@ -104,6 +114,8 @@ struct Invited: Sendable, Equatable {
 
     /// Once it is opened.
     var key: HeldKey?
+
+    var named: InvitedKey { InvitedKey(epoch: epoch, text: text) }
 }
 
 enum InvitedState: Sendable {

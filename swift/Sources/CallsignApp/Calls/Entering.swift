@@ -12,7 +12,7 @@ extension Turn {
         // The log may not have been reachable when it began to ring.
         invited.state = .opening
         setInvited(callId, invited)
-        openInvitation(callId, invited.text)
+        openInvitation(callId, invited.named)
     }
 
     /// The invitation's key was opened, or not.

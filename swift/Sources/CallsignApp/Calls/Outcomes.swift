@@ -19,9 +19,9 @@ extension Turn {
             close(callId, done.body.text("endReason").map(endingOf) ?? .hangup)
             settle(command)
         case .joinFind(_, let command): onFound(try record(), command)
-        case .invitedRead(let callId, let text):
-            if let refusal = onInvitedRead(try record(), text) { onKeyRefused(callId, text, refusal) }
-        case .invitedOpen(let callId, let text, let record): onInvitationOpened(callId, text, record, done)
+        case .invitedRead(let callId, let key):
+            if let refusal = onInvitedRead(try record(), key) { onKeyRefused(callId, key, refusal) }
+        case .invitedOpen(let callId, let key, let record): onInvitationOpened(callId, key, record, done)
         case .clear(let callId, let other): onCleared(callId, other, done.body.text("endReason"))
         case .join: onJoined(try record())
         case .joinedOpen(_, let record): onJoinedOpened(record, done.opened(record.keyEpoch))
@@ -76,7 +76,7 @@ extension Turn {
             // It has ended here in any case; where the server knows of no such call any more, it need not be told again.
             if failure.isGone { onLeft(callId) } else if failure.hasCode("NO_ANSWER") { leaveAgain(callId) }
             settle(command)
-        case .invitedRead(let callId, let text), .invitedOpen(let callId, let text, _): onKeyRefused(callId, text, failure)
+        case .invitedRead(let callId, let key), .invitedOpen(let callId, let key, _): onKeyRefused(callId, key, failure)
         case .clear(let callId, let other): onNotCleared(callId, other, failure)
         case .join(let callId):
             let isOver = failure.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")
@@ -133,11 +133,11 @@ extension Turn {
         return device.waiting.remove(at: at).purpose
     }
 
-    private func onInvitationOpened(_ callId: String, _ text: String, _ record: CallRecord, _ done: CallInput.Done) {
+    private func onInvitationOpened(_ callId: String, _ named: InvitedKey, _ record: CallRecord, _ done: CallInput.Done) {
         let key = done.opened(0)
         if let refusal = refusalOfSet(callId, key, record) ?? refusalOfAge(callId, done.sealedAgoMs) {
-            onKeyRefused(callId, text, refusal)
-        } else if onInvitedOpened(callId, text, key) {
+            onKeyRefused(callId, named, refusal)
+        } else if onInvitedOpened(callId, named, key) {
             onInvitedKey(callId)
         }
     }
@@ -169,8 +169,8 @@ extension Turn {
         if call(callId) == nil && failure.isUnheard { leaveUnknown(callId) }
     }
 
-    private func onKeyRefused(_ callId: String, _ text: String, _ failure: CallsignError) {
-        if onInvitedRefused(callId, text, failure) { onInvitedKey(callId, failure) }
+    private func onKeyRefused(_ callId: String, _ key: InvitedKey, _ failure: CallsignError) {
+        if onInvitedRefused(callId, key, failure) { onInvitedKey(callId, failure) }
     }
 
     private func onKeysFailed(_ sending: NewKey, _ failure: CallsignError) {

@@ -40,7 +40,7 @@ extension Turn {
         let invited = Invited(epoch: ringing.epoch, text: ringing.text, from: ringing.from)
         add(ringing, .ringingIn(Rings(invited: invited, untilMs: ringing.untilMs)))
         emit(callId, .ringing)
-        openInvitation(callId, ringing.text)
+        openInvitation(callId, invited.named)
         tellRinging(callId)
     }
 
@@ -94,18 +94,18 @@ extension Turn {
             change: try changeIn(event)
         )
         change(callId) { $0.phase = .ringingIn(renewed) }
-        openInvitation(callId, text)
+        openInvitation(callId, renewed.invited.named)
     }
 
     /// The record says whom the call has, and for which devices its keys are.
-    func openInvitation(_ callId: String, _ text: String) {
-        request("GET", "call/\(callId)", .invitedRead(callId: callId, text: text))
+    func openInvitation(_ callId: String, _ key: InvitedKey) {
+        request("GET", "call/\(callId)", .invitedRead(callId: callId, key: key))
     }
 
     /// Gives why the key is not taken, unless it may be.
-    func onInvitedRead(_ record: CallRecord, _ text: String) -> CallsignError? {
+    func onInvitedRead(_ record: CallRecord, _ key: InvitedKey) -> CallsignError? {
         let callId = record.callId
-        guard let call = call(callId), let invited = call.invited, isSame(invited.text, text) else { return nil }
+        guard let call = call(callId), let invited = call.invited, invited.named == key else { return nil }
         let (epoch, from, after) = (invited.epoch, invited.from, invited.after)
         if let refusal = refusalOfEpoch(callId, epoch) { return refusal }
         let callerId = call.caller.userId
@@ -117,13 +117,13 @@ extension Turn {
         }
         let hints = SetHints(sets: setsIn(call, record), change: invited.change)
         let use = Use(callId: callId, epoch: epoch)
-        open(text, senders, use, hints, .invitedOpen(callId: callId, text: text, record: record))
+        open(key.text, senders, use, hints, .invitedOpen(callId: callId, key: key, record: record))
         return nil
     }
 
     /// Notes the outcome for the invitation's key; false where another key counts by now.
-    func onInvitedOpened(_ callId: String, _ text: String, _ key: HeldKey) -> Bool {
-        guard var invited = openingOf(callId, text) else { return false }
+    func onInvitedOpened(_ callId: String, _ named: InvitedKey, _ key: HeldKey) -> Bool {
+        guard var invited = openingOf(callId, named) else { return false }
         var key = key
         key.epoch = invited.epoch
         invited.state = .opened
@@ -133,8 +133,8 @@ extension Turn {
         return true
     }
 
-    func onInvitedRefused(_ callId: String, _ text: String, _ failure: CallsignError) -> Bool {
-        guard var invited = openingOf(callId, text) else { return false }
+    func onInvitedRefused(_ callId: String, _ key: InvitedKey, _ failure: CallsignError) -> Bool {
+        guard var invited = openingOf(callId, key) else { return false }
         invited.state = .refused
         setInvited(callId, invited)
         if !failure.hasCode("CALL_ENDED") { change(callId) { $0.isVerified = false } }
@@ -208,8 +208,8 @@ extension Turn {
         return device.clock.isKnown ? min(ringMs, invitation.expiresAtMs - serverMs) : ringMs
     }
 
-    private func openingOf(_ callId: String, _ text: String) -> Invited? {
-        guard let invited = call(callId)?.invited, invited.state == .opening, isSame(invited.text, text) else { return nil }
+    private func openingOf(_ callId: String, _ key: InvitedKey) -> Invited? {
+        guard let invited = call(callId)?.invited, invited.state == .opening, invited.named == key else { return nil }
         return invited
     }
 }

@@ -27,9 +27,9 @@ final class InvitationKeyTests: XCTestCase {
     func testTheOutcomeOfTheFirstDoesNotCountForTheSecond() throws {
         ring("Key")
         try renew("Other")
-        XCTAssertFalse(turn.onInvitedOpened("1", "Key", key))
+        XCTAssertFalse(turn.onInvitedOpened("1", InvitedKey(epoch: 1, text: "Key"), key))
         XCTAssertEqual(turn.call("1")?.invited?.state, .opening)
-        XCTAssertTrue(turn.onInvitedOpened("1", "Other", key))
+        XCTAssertTrue(turn.onInvitedOpened("1", InvitedKey(epoch: 2, text: "Other"), key))
         XCTAssertEqual(turn.call("1")?.invited?.key?.epoch, 2)
     }
 
@@ -39,7 +39,7 @@ final class InvitationKeyTests: XCTestCase {
         XCTAssertEqual("Key", other)
         ring("Key")
         try renew(other)
-        XCTAssertFalse(turn.onInvitedOpened("1", "Key", key))
+        XCTAssertFalse(turn.onInvitedOpened("1", InvitedKey(epoch: 2, text: "Key"), key))
     }
 
     func testAPersonIsNamedByADevicesNameAlone() {

@@ -171,6 +171,9 @@ internal data class Rings(
     val wasLowered: Boolean = false,
 )
 
+/** A sealed key of an invitation: its text alone is none, since a server may name it for several epochs. */
+internal data class InvitedKey(val epoch: Long, val text: String)
+
 /** A key that came with an invitation, or for it. */
 internal data class Invited(
     val epoch: Long,
@@ -184,7 +187,9 @@ internal data class Invited(
     val state: InvitedState = InvitedState.OPENING,
     /** Once it is opened. */
     val key: HeldKey? = null,
-)
+) {
+    val named: InvitedKey get() = InvitedKey(epoch, text)
+}
 
 internal enum class InvitedState { OPENING, OPENED, REFUSED }
 
@@ -339,9 +344,9 @@ internal sealed interface Purpose {
 
     data class JoinFind(override val callId: String, override val command: Int) : Purpose
 
-    data class InvitedRead(override val callId: String, val text: String) : Purpose
+    data class InvitedRead(override val callId: String, val key: InvitedKey) : Purpose
 
-    data class InvitedOpen(override val callId: String, val text: String, val record: CallRecord) : Purpose
+    data class InvitedOpen(override val callId: String, val key: InvitedKey, val record: CallRecord) : Purpose
 
     data class Clear(override val callId: String, val other: String) : Purpose
 

@@ -24,7 +24,7 @@ internal fun Turn.answer(callId: String, command: Int, evenIfOld: Boolean = fals
     if (invited.state != InvitedState.REFUSED) return onInvitedKey(callId)
     // The log may not have been reachable when it began to ring.
     setInvited(callId, invited.copy(state = InvitedState.OPENING))
-    openInvitation(callId, invited.text)
+    openInvitation(callId, invited.named)
 }
 
 /** The invitation's key was opened, or not. */

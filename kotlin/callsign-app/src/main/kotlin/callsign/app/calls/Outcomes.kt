@@ -41,12 +41,12 @@ private fun Turn.onDone(purpose: Purpose, done: Input.Done) {
         }
         is Purpose.JoinFind -> onFound(record, purpose.command)
         is Purpose.InvitedRead ->
-            onInvitedRead(record, purpose.text)?.let { onKeyRefused(purpose.callId, purpose.text, it) }
+            onInvitedRead(record, purpose.key)?.let { onKeyRefused(purpose.callId, purpose.key, it) }
         is Purpose.InvitedOpen -> {
-            val (callId, text) = purpose
+            val (callId, key) = purpose
             val refusal = refusalOfSet(callId, opened(0), purpose.record) ?: refusalOfAge(callId, done.sealedAgoMs)
-            if (refusal != null) onKeyRefused(callId, text, refusal)
-            else if (onInvitedOpened(callId, text, opened(0))) onInvitedKey(callId)
+            if (refusal != null) onKeyRefused(callId, key, refusal)
+            else if (onInvitedOpened(callId, key, opened(0))) onInvitedKey(callId)
         }
         is Purpose.Clear -> onCleared(purpose.callId, purpose.other, done.body.text("endReason"))
         is Purpose.Join -> onJoined(record)
@@ -112,8 +112,8 @@ private fun Turn.onFailed(purpose: Purpose, failure: CallsignException) {
             if (failure.isGone) onLeft(purpose.callId) else if (failure.hasCode("NO_ANSWER")) leaveAgain(purpose.callId)
             settle(purpose.command)
         }
-        is Purpose.InvitedRead -> onKeyRefused(purpose.callId, purpose.text, failure)
-        is Purpose.InvitedOpen -> onKeyRefused(purpose.callId, purpose.text, failure)
+        is Purpose.InvitedRead -> onKeyRefused(purpose.callId, purpose.key, failure)
+        is Purpose.InvitedOpen -> onKeyRefused(purpose.callId, purpose.key, failure)
         is Purpose.Clear -> onNotCleared(purpose.callId, purpose.other, failure)
         is Purpose.Join -> {
             val isOver = failure.hasCode("CALL_ENDED", "CALL_NOT_ACTIVE")
@@ -208,8 +208,8 @@ private fun Turn.leaveUnheard(callId: String, failure: CallsignException) {
     if (call(callId) == null && failure.isUnheard) leaveUnknown(callId)
 }
 
-private fun Turn.onKeyRefused(callId: String, text: String, failure: CallsignException) {
-    if (onInvitedRefused(callId, text, failure)) onInvitedKey(callId, failure)
+private fun Turn.onKeyRefused(callId: String, key: InvitedKey, failure: CallsignException) {
+    if (onInvitedRefused(callId, key, failure)) onInvitedKey(callId, failure)
 }
 
 private fun Turn.onKeysFailed(sending: NewKey, failure: CallsignException) {

@@ -94,7 +94,7 @@ internal fun Turn.ring(ringing: Ringing) {
     val invited = Invited(ringing.epoch, ringing.text, ringing.from)
     add(ringing, Phase.RingingIn(Rings(invited, ringing.untilMs, wasLowered = ringing.wasLowered)))
     emit(callId, News.Ringing)
-    openInvitation(callId, ringing.text)
+    openInvitation(callId, invited.named)
     tellRinging(callId)
 }
 
@@ -141,38 +141,38 @@ internal fun Turn.onRenewedKey(callId: String, event: JsonObject, rings: Rings) 
     if (epoch < before.epoch || (epoch == before.epoch && before.state != InvitedState.REFUSED)) return
     val invited = Invited(epoch, text, sealerOf(event), before.key ?: before.after, changeIn(event))
     change(callId) { copy(phase = Phase.RingingIn(rings.copy(invited = invited))) }
-    openInvitation(callId, text)
+    openInvitation(callId, invited.named)
 }
 
 /** The record says whom the call has, and for which devices its keys are. */
-internal fun Turn.openInvitation(callId: String, text: String) =
-    request("GET", "call/$callId", Purpose.InvitedRead(callId, text))
+internal fun Turn.openInvitation(callId: String, key: InvitedKey) =
+    request("GET", "call/$callId", Purpose.InvitedRead(callId, key))
 
 /** Gives why the key is not taken, unless it may be. */
-internal fun Turn.onInvitedRead(record: CallRecord, text: String): CallsignException? {
+internal fun Turn.onInvitedRead(record: CallRecord, key: InvitedKey): CallsignException? {
     val callId = record.callId
     val call = call(callId) ?: return null
-    val (epoch, _, from, after, change) = call.invited?.takeIf { it.text == text } ?: return null
+    val (epoch, text, from, after, change) = call.invited?.takeIf { it.named == key } ?: return null
     refusalOfEpoch(callId, epoch)?.let { return it }
     val callerId = call.caller.userId
     val senders = (if (from == null) sendersIn(record, callerId) else listOf(from))
         .filter { if (after == null) it.userId == callerId else after.isForSomeDeviceOf(it.userId) }
     if (senders.isEmpty()) return if (from == null || after == null) callerNotSealer() else notFromMember(from)
     val hints = SetHints(setsIn(call, record), change)
-    open(text, senders, Use(callId, epoch), hints, Purpose.InvitedOpen(callId, text, record))
+    open(text, senders, Use(callId, epoch), hints, Purpose.InvitedOpen(callId, key, record))
     return null
 }
 
 /** Notes the outcome for the invitation's key; false where another key counts by now. */
-internal fun Turn.onInvitedOpened(callId: String, text: String, key: HeldKey): Boolean {
-    val invited = openingOf(callId, text) ?: return false
+internal fun Turn.onInvitedOpened(callId: String, named: InvitedKey, key: HeldKey): Boolean {
+    val invited = openingOf(callId, named) ?: return false
     setInvited(callId, invited.copy(state = InvitedState.OPENED, key = key.copy(epoch = invited.epoch)))
     change(callId) { copy(isVerified = true) }
     return true
 }
 
-internal fun Turn.onInvitedRefused(callId: String, text: String, failure: CallsignException): Boolean {
-    val invited = openingOf(callId, text) ?: return false
+internal fun Turn.onInvitedRefused(callId: String, key: InvitedKey, failure: CallsignException): Boolean {
+    val invited = openingOf(callId, key) ?: return false
     setInvited(callId, invited.copy(state = InvitedState.REFUSED))
     if (!failure.hasCode("CALL_ENDED")) change(callId) { copy(isVerified = false) }
     report(callId, failure)
@@ -216,7 +216,7 @@ private fun Turn.ringsForMs(invitation: Invitation): Long {
     return if (device.clock.isKnown) minOf(ringMs, invitation.expiresAtMs - serverMs) else ringMs
 }
 
-private fun Turn.openingOf(callId: String, text: String): Invited? =
-    call(callId)?.invited?.takeIf { it.text == text && it.state == InvitedState.OPENING }
+private fun Turn.openingOf(callId: String, key: InvitedKey): Invited? =
+    call(callId)?.invited?.takeIf { it.named == key && it.state == InvitedState.OPENING }
 
 internal fun notRinging() = CallsignException("CALL_NOT_ACTIVE", "The call does not ring here.")
