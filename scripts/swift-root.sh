@@ -44,8 +44,11 @@ mkdir -p "$(dirname "$folder")"
 exec 9>"$folder.lock"
 flock 9
 if [ ! -e "$whole" ]; then
-  trap 'echo "swift-root: could not be made: $(tail -n 1 "$folder.log")" >&2' ERR
-  set -E
-  make_root >"$folder.log" 2>&1 </dev/null
+  # On its own: in a condition it would go on after a step that failed.
+  make_root >"$folder.log" 2>&1 </dev/null &
+  if ! wait $!; then
+    echo "swift-root: could not be made: $(tail -n 1 "$folder.log")" >&2
+    exit 1
+  fi
 fi
 echo "$folder"
