@@ -19,6 +19,8 @@ exec unshare -m bash -c '
   mount --bind "$node" "$root/usr/local/bin/node"
   mount -t tmpfs tmpfs "$root/tmp"
   cd "$root"
-  if [ -e opt/swift-crypto ]; then export CALLSIGN_SWIFT_CRYPTO=/opt/swift-crypto SWIFTCI_USE_LOCAL_DEPS=1; fi
+  if [ -e opt/swift-crypto ]; then
+    export CALLSIGN_SWIFT_CRYPTO=${CALLSIGN_SWIFT_CRYPTO-/opt/swift-crypto} SWIFTCI_USE_LOCAL_DEPS=1
+  fi
   HOME=/root LANG=C.UTF-8 exec chroot "$root" sh -c "cd /callsign/swift && exec swift \"\$@\"" swift "$@"
 ' swift "$root" "$project" "$node" "$@"

@@ -3,7 +3,7 @@ import Foundation
 import PackageDescription
 
 // Apple's swift-crypto has CryptoKit's interface. Where its folder is named, both halves of CallsignCrypto are tested on Linux.
-let swiftCrypto = ProcessInfo.processInfo.environment["CALLSIGN_SWIFT_CRYPTO"]
+let swiftCrypto = ProcessInfo.processInfo.environment["CALLSIGN_SWIFT_CRYPTO"].flatMap { $0.isEmpty ? nil : $0 }
 
 let package = Package(
     name: "callsign",
