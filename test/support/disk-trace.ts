@@ -111,9 +111,9 @@ export function faultCommand({ to, path, calls, error, when }: DiskFault): reado
   ]
 }
 
-/** How many calls failed by such a fault. */
-export function faultsIn(trace: string): number {
-  return readFileSync(trace, 'latin1').split('(INJECTED)').length - 1
+/** The threads whose calls failed by such a fault: one for each call. */
+export function faultsIn(trace: string): readonly string[] {
+  return [...readFileSync(trace, 'latin1').matchAll(/^(\d+) .*\(INJECTED\)$/gm)].map(([, thread]) => thread!)
 }
 
 /** The calls of a trace whose program has ended, in the order in which they began. */

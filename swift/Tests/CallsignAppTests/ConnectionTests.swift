@@ -66,7 +66,7 @@ final class ConnectionTests: ServerTestCase {
         through network: BreakableNetwork? = nil,
         _ onRequest: @escaping @Sendable (Run, [String: JSONValue]) async throws -> Void = { _, _ in }
     ) async throws -> Run {
-        let server = try network.map { try appServer(http: $0, sockets: $0) } ?? appServer()
+        let server = try network.map { try self.server.seen($0, $0) } ?? self.server.seen()
         let session = try await Session.open(server, storage)
         if await session.userId == nil { try await signIn(session, address, "Ann", storage, server) }
         return await Run(server, session, onRequest)
@@ -82,11 +82,11 @@ final class ConnectionTests: ServerTestCase {
 
     /// Somebody of this name asks Ann to be a contact.
     private func ask(_ name: String) async throws {
-        let server = try appServer()
+        let server = try self.server.seen()
         let annId = try await Session.open(server, storage).userId
         let storage = MemoryAppStorage()
         let session = try await Session.open(server, storage)
-        try await signIn(session, newAddress(name), name, storage, server)
+        try await signIn(session, self.server.newAddress(name), name, storage, server)
         let ann = try known(annId, "Ann")
         try await session.request("POST", "friend-request/by-id", body: ["targetUserId": .string("\(ann)")])
     }
@@ -95,7 +95,7 @@ final class ConnectionTests: ServerTestCase {
         let network = BreakableNetwork(server)
         let handled = Locked<[String]>([])
         let last = Signal()
-        let ann = try await appRun(newAddress("ann"), through: network) { run, event in
+        let ann = try await appRun(server.newAddress("ann"), through: network) { run, event in
             let name = try event.needText("displayName")
             handled.with { $0.append(name) }
             if name == "Cat" { last.give() }
@@ -115,7 +115,7 @@ final class ConnectionTests: ServerTestCase {
     }
 
     func testAMessageComesAgainToTheNextRunOfAnAppThatDiedBeforeItWasHandledAndNotAfter() async throws {
-        let address = newAddress("ann")
+        let address = server.newAddress("ann")
         let begun = Signal()
         let first = try await appRun(address) { _, _ in
             begun.give()
@@ -146,7 +146,7 @@ final class ConnectionTests: ServerTestCase {
     }
 
     func testANewerConnectionOfTheDeviceTakesOverAndTheOlderOneStaysAway() async throws {
-        let address = newAddress("ann")
+        let address = server.newAddress("ann")
         let one = try await appRun(address)
         await one.connect()
         await first(one.connections.values) { $0 == 1 }
@@ -162,7 +162,7 @@ final class ConnectionTests: ServerTestCase {
     }
 
     func testATokenThatTheServerCallsExpiredIsRenewed() async throws {
-        let address = newAddress("ann")
+        let address = server.newAddress("ann")
         try await appRun(address).kill()
         let before = try await storage.get("session")
         try restart(clockAheadMs: 7_200_000)
@@ -177,7 +177,7 @@ final class ConnectionTests: ServerTestCase {
     }
 
     func testARefusalOfTheServerComesToTheOneWhoAsked() async throws {
-        let ann = try await appRun(newAddress("ann"))
+        let ann = try await appRun(server.newAddress("ann"))
         await ann.connect()
         await first(ann.connections.values) { $0 == 1 }
         let refused = await refusal { try await ann.watch("/topic/call.no-such-call") }

@@ -15,7 +15,6 @@ class ServerTestCase: XCTestCase {
 
     /// One class runs at a time.
     private static let running = Locked<Running?>(nil)
-    private static let people = Locked(0)
 
     /// Of the server, beside the ones for tests.
     class var settings: [String: String] { [:] }
@@ -51,29 +50,12 @@ class ServerTestCase: XCTestCase {
         Self.running.with { $0 = Running(server: again, folder: before.folder) }
     }
 
-    /// The server as an app sees it, on this system.
-    func appServer(
-        http: any HTTPTransport = URLSessionHTTP(),
-        sockets: (any SocketTransport)? = nil,
-        nowMs: @escaping @Sendable () -> Int = systemTimeMs
-    ) throws -> Server {
-        try Server(server.url, http: http, sockets: sockets ?? TCPStompTransport(server.stompTcp), nowMs: nowMs, language: "en")
-    }
-
     /// The app's backend, which may make users, sign them in and suspend them.
     func backend(_ method: String, _ path: String, _ body: JSONValue) async throws -> JSONValue {
         let kept = Self.running.with { $0?.backendKey }
         let key = try kept ?? server.newServerKey("users", "sign-in", "contacts")
         Self.running.with { $0?.backendKey = key }
         return try await server.backend(key, method, path, body)
-    }
-
-    func newAddress(_ name: String) -> String {
-        let number = Self.people.with { people in
-            people += 1
-            return people
-        }
-        return "\(name)-\(number)@example.org"
     }
 }
 

@@ -11,7 +11,7 @@ final class SessionTests: ServerTestCase {
 
     private func session(of storage: MemoryAppStorage? = nil) async throws -> Session {
         let aheadMs = aheadMs
-        let server = try appServer(nowMs: { systemTimeMs() + aheadMs.with { $0 } })
+        let server = try self.server.seen(nowMs: { systemTimeMs() + aheadMs.with { $0 } })
         return try await Session.open(server, storage ?? self.storage)
     }
 
@@ -21,7 +21,7 @@ final class SessionTests: ServerTestCase {
     }
 
     func testAPersonSignsInByACodeAndIsSignedInAfterARestart() async throws {
-        let address = newAddress("ann")
+        let address = server.newAddress("ann")
         let session = try await session()
         let before = await codeOf { try await session.request("GET", "devices") }
         XCTAssertEqual(before, "SIGNED_OUT")
@@ -44,7 +44,7 @@ final class SessionTests: ServerTestCase {
 
     func testTokensAreRenewedOnceForAllRequestsAndKeptBeforeTheyAreUsed() async throws {
         let session = try await session()
-        try await signIn(session, newAddress("ann"))
+        try await signIn(session, server.newAddress("ann"))
         let first = try await session.accessToken()
         let same = try await session.accessToken()
         XCTAssertEqual(first, same)
@@ -61,7 +61,7 @@ final class SessionTests: ServerTestCase {
     }
 
     func testALogoutEndsTheSessionHereAndOnTheServer() async throws {
-        let address = newAddress("ann")
+        let address = server.newAddress("ann")
         let session = try await session()
         try await signIn(session, address)
         let copy = MemoryAppStorage()
@@ -95,7 +95,7 @@ final class SessionTests: ServerTestCase {
 
     func testASecondSignInIsRefusedAndTheFirstOneStays() async throws {
         let session = try await session()
-        let (first, second) = (newAddress("ann"), newAddress("bob"))
+        let (first, second) = (server.newAddress("ann"), server.newAddress("bob"))
         try await signIn(session, first)
         let userId = await session.userId
         let code = await codeOf { try await self.signIn(session, second) }

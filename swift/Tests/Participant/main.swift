@@ -1,4 +1,4 @@
-// One user of this package, told by lines of JSON what to do. Each line has an `id`, an `act` and its `args`; each answer the same
+// One user of this package. It reads its instructions as lines of JSON. Each line has an `id`, an `act` and its `args`; each answer the same
 // `id`, and a `value` or an `error`: as kotlin/callsign-app/src/test/node/participant.mjs has it. The server is `CALLSIGN_URL`,
 // and speaks STOMP over TCP at `CALLSIGN_STOMP_TCP`.
 

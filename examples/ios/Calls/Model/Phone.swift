@@ -190,7 +190,7 @@ struct SystemCall: Equatable {
             screen = CallScreen(call)
             if call.state.value == .ended { break }
         }
-        // Another one may ring.
+        // A second call may be ringing.
         if screen?.callId == call.callId { screen = me.calls.value.first { $0.state.value != .ended }.map(CallScreen.init) }
     }
 

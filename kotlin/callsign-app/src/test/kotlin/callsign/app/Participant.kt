@@ -1,4 +1,4 @@
-/** A user of another SDK, as a program that is told by lines of JSON what to do: see src/test/node/participant.mjs. */
+/** A user of another SDK: a program that reads its instructions as lines of JSON (src/test/node/participant.mjs). */
 package callsign.app
 
 import java.io.File
