@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 
-/** Audits a log as a third party that knows its public keys and nothing else: see `docs/auditor.md`. */
+/** Audits a log as a third party that knows its public keys and nothing else: see `docs/check/auditor.md`. */
 
 import { once } from 'node:events'
 import { basename } from 'node:path'

@@ -94,7 +94,7 @@ const settings = listSettings().map(({ name }) => name)
 t.test('the reference of settings is what `callsign config reference` prints', async t => {
   const callsign = join(PROJECT_ROOT, 'dist/scripts/callsign.js')
   const { stdout } = await runProgram(process.execPath, [callsign, 'config', 'reference'])
-  const [, printed] = /^```text\n(NAME [\s\S]*?)^```$/m.exec(read('docs/operator/settings.md')) ?? []
+  const [, printed] = /^```text\n(NAME [\s\S]*?)^```$/m.exec(read('docs/reference/settings.md')) ?? []
   t.equal(printed, stdout, 'if not, copy it there')
 })
 
@@ -165,8 +165,8 @@ t.test(
 
 t.test('a link that leads nowhere, or to no heading, is found', async t => {
   t.equal(faultOf('README.md', 'docs/nothing.md'), 'leads nowhere')
-  t.equal(faultOf('docs/app.md', 'calls.md#nothing'), 'has no such heading')
-  t.equal(faultOf('docs/app.md', '../README.md'), undefined)
+  t.equal(faultOf('docs/protocol/accounts.md', 'calls.md#nothing'), 'has no such heading')
+  t.equal(faultOf('docs/protocol/accounts.md', '../../README.md'), undefined)
   t.same(
     [...anchorsOf("# A call's key\n## Two, 2\n## Two, 2\n```\n# no\n```\n")],
     ['a-calls-key', 'two-2', 'two-2-1'],
@@ -180,7 +180,7 @@ t.test('the list of tables is printed from their descriptions', async t => {
 })
 
 t.test('the page of the server API has every operation and code, and no further one', async t => {
-  const page = read('docs/server-api.md')
+  const page = read('docs/build/server-api.md')
   const [, operations = '', codes = ''] =
     /^## Operations$([\s\S]+)^## Codes$([\s\S]+)^## Rates$/m.exec(page) ?? []
   const told = [...operations.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) [^`]+)`/g)].map(([, name]) => name!)

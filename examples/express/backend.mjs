@@ -1,4 +1,4 @@
-/** A small backend with users of its own, who call one another (docs/your-users.md). */
+/** A small backend with users of its own, who call one another (docs/start/your-users.md). */
 
 import { randomUUID } from 'node:crypto'
 import { verifyToken, verifyWebhook } from '@callsign/sdk/server'

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// Xcode builds the app, from the folder Calls (docs/ios.md). This builds its Model alone, on Linux too.
+// Xcode builds the app, from the folder Calls (docs/build/ios.md). This builds its Model alone, on Linux too.
 let package = Package(
     name: "calls",
     platforms: [.iOS(.v16), .macOS(.v13)],

@@ -8,7 +8,7 @@ import type { CallPart, Person } from './person.ts'
 export interface Pauses {
   /** It rings before it is answered or declined. */
   readonly ringing: number
-  /** It rings before a silent callee counts as away; see docs/calls.md. */
+  /** It rings before a silent callee counts as away; see docs/protocol/calls.md. */
   readonly patience: number
   /** In the call before the connection is lost. */
   readonly beforeDrop: number

@@ -57,6 +57,6 @@ function packagesIn(inputs: readonly string[]): ReadonlySet<string> {
 
 /** The page for auditors, with the command as the package has it. */
 function readMe(): string {
-  const page = readFileSync(join(ROOT, 'docs', 'auditor.md'), 'utf8')
+  const page = readFileSync(join(ROOT, 'docs', 'check', 'auditor.md'), 'utf8')
   return page.replaceAll(/node (?:\/opt\/callsign\/)?dist\/scripts\/audit\.js/g, 'callsign-audit')
 }

@@ -12,7 +12,7 @@ import type { AppStorage } from './storage/storage.ts'
 export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   /** Such as `https://call.example.org`. */
   readonly server: string
-  /** The keys of the server's log, or the policy that names them, built into the app (docs/client.md). */
+  /** The keys of the server's log, or the policy that names them, built into the app (docs/check/client.md). */
   readonly pins: PublishedKeys | PublishedPolicy
   /**
    * Whether the log has to prove by its index that keys are the newest; left out: `demand` where the policy of `pins` names the
@@ -30,7 +30,7 @@ export interface CallsignOptions extends Omit<ServerOptions, 'url'> {
   readonly device?: DeviceDetails
   /**
    * Whether Apple and Google get this device's pushes sealed, with a key that the storage keeps. On iOS the app needs code for
-   * it (docs/push.md). Left out: as it was before.
+   * it (docs/build/push.md). Left out: as it was before.
    */
   readonly sealedPushes?: boolean
   /**

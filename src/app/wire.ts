@@ -1692,7 +1692,7 @@ export interface PushTokens {
       readonly auth: string
     }
   }
-  /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. Empty: sealed no more. */
+  /** Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/build/push.md. Empty: sealed no more. */
   readonly pushKey?: string
 }
 
@@ -1706,7 +1706,7 @@ export interface PutDeviceListReply {
 }
 
 export interface PutDeviceListRequest {
-  /** Base64 of a device list: see docs/crypto.md. */
+  /** Base64 of a device list: see docs/check/crypto.md. */
   readonly list: string
 }
 

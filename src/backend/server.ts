@@ -1,6 +1,6 @@
 /**
  * `@callsign/sdk/server`: a company's own backend speaks to its Callsign server, takes its webhooks, and learns who a user is
- * (docs/your-users.md). Runs in Node 20 and newer, Deno, Bun and edge runtimes.
+ * (docs/start/your-users.md). Runs in Node 20 and newer, Deno, Bun and edge runtimes.
  */
 
 export { CallsignServer, type ImportedLine, type ImportedUser, type UserRef } from './callsign-server.ts'

@@ -1,5 +1,5 @@
 /**
- * Pushes that Apple and Google can't read (docs/push.md): the members of a push under a key that the device has made.
+ * Pushes that Apple and Google can't read (docs/build/push.md): the members of a push under a key that the device has made.
  * `test/vectors/sealed-push.json` has the form.
  */
 

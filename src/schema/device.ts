@@ -71,7 +71,7 @@ const SentPushTokens = Type.Object(
       Type.String({
         pattern: PUSH_KEY_PATTERN,
         description:
-          'Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/push.md. ' +
+          'Base64 of 32 random octets. What Apple and Google get for this device is sealed with it: see docs/build/push.md. ' +
           'Empty: sealed no more',
       }),
     ),
@@ -93,7 +93,7 @@ export const DeviceInfoBody = Type.Object({
 const DeviceListText = Type.String({
   minLength: 1,
   maxLength: 2048,
-  description: 'Base64 of a device list: see docs/crypto.md',
+  description: 'Base64 of a device list: see docs/check/crypto.md',
 })
 
 export const RegisterDeviceRequest = Type.Object({

@@ -1,4 +1,4 @@
-/** Wire shape of a user's export: the items of the lists, as the lists show them, and what no list shows. docs/export.md explains it. */
+/** Wire shape of a user's export: the items of the lists, as the lists show them, and what no list shows. docs/protocol/export.md explains it. */
 
 import Type from 'typebox'
 import { SessionList, UserView } from './account.ts'

@@ -29,7 +29,7 @@ const words = [...strings.matchAll(/<string name="(\w+)"/g)].map(([, name]) => n
 const flat = (text: string) => text.replaceAll(/^ +/gm, '').trim()
 
 t.test('the page shows code of the example', async t => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/android.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/build/android.md'), 'utf8')
   const blocks = [...page.matchAll(/^ *```(kotlin|xml)\n(.*?)^ *```$/gms)].map(([, , code]) => flat(code!))
   const files = [...sources, sound, manifest, build].map(flat)
   const strange = blocks.filter(code => !files.some(file => file.includes(code)))
@@ -44,8 +44,12 @@ t.test('app, page and README name the package as Maven builds it', async t => {
     /<groupId>(.*?)<.*?<version>(.*?)</s.exec(read('kotlin/callsign-app/pom.xml')) ?? []
   t.equal(group, 'dev.callsign')
   const coordinates = `${group}:callsign-app:${version}`
-  for (const named of [build, read('docs/android.md'), read('kotlin/README.md')]) t.match(named, coordinates)
-  t.match(flat(read('docs/android.md')), `<groupId>${group}</groupId>\n<artifactId>callsign-app</artifactId>`)
+  for (const named of [build, read('docs/build/android.md'), read('kotlin/README.md')])
+    t.match(named, coordinates)
+  t.match(
+    flat(read('docs/build/android.md')),
+    `<groupId>${group}</groupId>\n<artifactId>callsign-app</artifactId>`,
+  )
 })
 
 t.test('the classes that the manifest names are there', async t => {

@@ -1,6 +1,6 @@
 /**
  * `examples/react-native`, with what the project has: the packed SDK and React's types. React Native and its packages
- * are not among them, so the example's use of these is not checked here; docs/react-native.md lists the checks by hand,
+ * are not among them, so the example's use of these is not checked here; docs/build/react-native.md lists the checks by hand,
  * with dates.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What rings when Apple or Google says no, as the table of docs/push.md has it: each row is played against the
+ * What rings when Apple or Google says no, as the table of docs/build/push.md has it: each row is played against the
  * stand-ins, over real connections, and the row is compared with what came out.
  */
 
@@ -112,7 +112,7 @@ const DOCUMENTED = `BadCollapseId BadDeviceToken BadExpirationDate BadMessageId 
   INVALID_ARGUMENT UNREGISTERED SENDER_ID_MISMATCH QUOTA_EXCEEDED UNAVAILABLE INTERNAL THIRD_PARTY_AUTH_ERROR`
 
 /** The rows of both tables. */
-const [APPLE_ROWS, GOOGLE_ROWS] = tablesOf(readFileSync('docs/push.md', 'utf8'))
+const [APPLE_ROWS, GOOGLE_ROWS] = tablesOf(readFileSync('docs/build/push.md', 'utf8'))
 
 function tablesOf(page: string): [readonly Row[], readonly Row[]] {
   const [, section = ''] = page.split(/^## What rings when Apple or Google says no$/m)

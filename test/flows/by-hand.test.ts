@@ -1,5 +1,5 @@
 /**
- * docs/by-hand.md typed into two shells: they show what the page prints.
+ * docs/protocol/by-hand.md typed into two shells: they show what the page prints.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import { openServer } from '../support/open-server.ts'
 import { skipWithout } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const PAGE = readFileSync(join(PROJECT_ROOT, 'docs/by-hand.md'), 'utf8')
+const PAGE = readFileSync(join(PROJECT_ROOT, 'docs/protocol/by-hand.md'), 'utf8')
 const TOOLS = ['/usr/bin/curl', '/usr/bin/jq', '/usr/bin/openssl', '/bin/bash']
 
 interface Line {
@@ -81,7 +81,7 @@ class Terminal {
 }
 
 t.test(
-  'the commands of docs/by-hand.md print what the page shows',
+  'the commands of docs/protocol/by-hand.md print what the page shows',
   { skip: skipWithout(TOOLS, 'curl, jq, openssl') },
   async t => {
     const folder = t.testdir({ data: { try: {} } })

@@ -1,6 +1,6 @@
 /**
- * What docs/calls.md and the pages around it say by name is there: destinations, messages, codes; and the code that
- * docs/crypto.md prints is the one that is used.
+ * What docs/protocol/calls.md and the pages around it say by name is there: destinations, messages, codes; and the code that
+ * docs/check/crypto.md prints is the one that is used.
  */
 
 import { readFileSync } from 'node:fs'
@@ -11,9 +11,11 @@ import { parseDestination } from '../../src/stomp/destination.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const read = (name: string) => readFileSync(join(PROJECT_ROOT, 'docs', name), 'utf8')
-const cryptoPage = read('crypto.md')
-const page = read('calls.md')
-const pages = ['calls.md', 'socket.md', 'push.md', 'protocol.md'].map(read).join('\n')
+const cryptoPage = read('check/crypto.md')
+const page = read('protocol/calls.md')
+const pages = ['protocol/calls.md', 'protocol/socket.md', 'build/push.md', 'protocol/overview.md']
+  .map(read)
+  .join('\n')
 const errors = readFileSync(join(PROJECT_ROOT, 'src/errors.ts'), 'utf8')
 
 t.test('the construction it prints is the one that the stories use', async t => {

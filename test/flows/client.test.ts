@@ -39,7 +39,7 @@ function copyOf(folder: string, name: string): string {
 
 t.test('the example of the documentation works as pasted', async t => {
   const [, example] = /^```js\n([\s\S]+?)^```$/m.exec(
-    readFileSync(join(PROJECT_ROOT, 'docs/client.md'), 'utf8'),
+    readFileSync(join(PROJECT_ROOT, 'docs/check/client.md'), 'utf8'),
   )!
   const folder = t.testdir({ node_modules: {}, data: { try: {} } })
   const log = await startLog(t, join(folder, 'data/dev'))

@@ -1,5 +1,5 @@
 /**
- * A person who is erased is gone: after the seven days, and what docs/operator/privacy.md has the operator do, nothing of them is
+ * A person who is erased is gone: after the seven days, and what docs/run/privacy.md has the operator do, nothing of them is
  * in the octets of the store, of a backup, of PostgreSQL's files, of the log lines or the figures, in any usual encoding.
  */
 
@@ -221,7 +221,7 @@ async function compact(t: Test, { story, dataFolder, copy, environment }: House)
   return Buffer.from(await (await fetch(`${story.server.admin}/metrics`)).text())
 }
 
-/** Statements of docs/operator/privacy.md, by the database's owner. Until no segment has octets of earlier ones. */
+/** Statements of docs/run/privacy.md, by the database's owner. Until no segment has octets of earlier ones. */
 async function vacuum(postgres: PostgresServer, url: string): Promise<void> {
   const run = (text: string) => postgres.query<{ readonly segments: string }>(url, text)
   // A transaction of any session, autovacuum's too, keeps rows that were removed before its end.

@@ -1,4 +1,4 @@
-/** docs/first-call.md as a reader follows it: its commands take the program from the page and run it. */
+/** docs/start/first-call.md as a reader follows it: its commands take the program from the page and run it. */
 
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/first-call.md'), 'utf8')
+const page = readFileSync(join(PROJECT_ROOT, 'docs/start/first-call.md'), 'utf8')
 const [, console_ = ''] = /^```console\n([\s\S]+?)^```$/m.exec(page) ?? []
 const [, program = ''] = /^```js\n([\s\S]+?)^```$/m.exec(page) ?? []
 const FINGERPRINT = /\b\d{5}(?: \d{5}){5}\b/g

@@ -1,4 +1,4 @@
-/** docs/operator/moderation.md as a reader follows it: its commands, against a server with a report. */
+/** docs/run/moderation.md as a reader follows it: its commands, against a server with a report. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { openServer } from '../support/open-server.ts'
 import { builtProgram, runProgram, skipWithout } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/operator/moderation.md'), 'utf8')
+const page = readFileSync(join(PROJECT_ROOT, 'docs/run/moderation.md'), 'utf8')
 const lines = [...page.matchAll(/^```console\n([\s\S]+?)^```$/gm)].flatMap(([, block = '']) =>
   block.trimEnd().split('\n'),
 )

@@ -1,4 +1,4 @@
-/** docs/protocol.md as a reader follows it: its commands take the program from the page, compile it strictly, and run it. */
+/** docs/protocol/overview.md as a reader follows it: its commands take the program from the page, compile it strictly, and run it. */
 
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/protocol.md'), 'utf8')
+const page = readFileSync(join(PROJECT_ROOT, 'docs/protocol/overview.md'), 'utf8')
 const [, console_ = ''] = /^```console\n([\s\S]+?)^```$/m.exec(page) ?? []
 
 /** A line that is printed, with any ids and fingerprints. */

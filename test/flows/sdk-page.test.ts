@@ -1,4 +1,4 @@
-/** The programs of docs/sdk.md, as a reader runs them against a development server. */
+/** The programs of docs/build/sdk.md, as a reader runs them against a development server. */
 
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,8 +22,8 @@ const PRINTED: Readonly<Record<string, RegExp>> = {
 }
 
 t.test('the programs of the page run', async t => {
-  const [first, people, ...programs] = programsOf('sdk.md')
-  t.equal(first, programsOf('first-call.md')[0], 'the first one is that of first-call.md')
+  const [first, people, ...programs] = programsOf('build/sdk.md')
+  t.equal(first, programsOf('start/first-call.md')[0], 'the first one is that of first-call.md')
   const folder = t.testdir()
   for (const name of ['dist', 'node_modules', 'package.json']) {
     symlinkSync(join(PROJECT_ROOT, name), join(folder, name))

@@ -59,7 +59,7 @@ t.test('the endpoint of the settings hears of two people, in order', async t => 
 })
 
 t.test('the receiver of the page takes an event, and nothing else', async t => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/webhooks.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/build/webhooks.md'), 'utf8')
   const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
   const file = join(t.testdir(), 'receiver.mjs')
   writeFileSync(file, program)

@@ -1,4 +1,4 @@
-/** The backend of docs/your-users.md, at two nodes by turns: users imported, called, told of, known, reported, suspended. */
+/** The backend of docs/start/your-users.md, at two nodes by turns: users imported, called, told of, known, reported, suspended. */
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** docs/your-users.md as a new company follows it: users imported, called, told of, known to an API, reported and suspended. */
+/** docs/start/your-users.md as a new company follows it: users imported, called, told of, known to an API, reported and suspended. */
 
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { blocksOf, Reader } from '../support/your-users.ts'
 
-const blocks = blocksOf('your-users.md')
+const blocks = blocksOf('start/your-users.md')
 const consoles = blocks.filter(({ language }) => language === 'console').map(({ text }) => text)
 const [starting = '', users = '', circle = '', webhook = '', running = '', moderating = ''] = consoles
 /** The variables of the page's first command. */
@@ -118,7 +118,7 @@ t.test('the request on the page of the server API', { skip: skipWithout(['/usr/b
   const server = await openServer({ dataFolder })
   t.teardown(() => server.end())
   const reader = await Reader.beside(server, dataFolder, join(folder, 'reader'))
-  await reader.follows(t, blocksOf('server-api.md')[0]!.text)
+  await reader.follows(t, blocksOf('build/server-api.md')[0]!.text)
 })
 
 t.test('users of an OpenID provider, which the page has in twenty lines', async t => {

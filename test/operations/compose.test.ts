@@ -32,7 +32,7 @@ function secretsOf(service: string): string[] {
 }
 
 t.test('the relay finds its certificates where the documented lines look for them', async t => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/operator.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/run/operator.md'), 'utf8')
   const files = [...page.matchAll(/^(?:cert|pkey)=(.*)$/gm)].map(([, path]) => path!)
   const mounted = [...relay.matchAll(/^ +- \.\/[\w.]+:([\w./]+):ro$/gm)].map(([, path]) => path!)
   t.equal(files.length, 2)
@@ -43,7 +43,7 @@ t.test('the relay finds its certificates where the documented lines look for the
 })
 
 t.test('the relay’s file has the documented lines', async t => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/operator.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/run/operator.md'), 'utf8')
   const [, documented = ''] = /^```\n(listening-port=[\s\S]*?)^```$/m.exec(page) ?? []
   const lines = read('turnserver.conf.example')
     .split('\n')

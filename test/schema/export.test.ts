@@ -6,8 +6,8 @@ import t from 'tap'
 import { UserExport } from '../../src/schema/export.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-t.test('docs/export.md explains every member', async t => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/export.md'), 'utf8')
+t.test('docs/protocol/export.md explains every member', async t => {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/protocol/export.md'), 'utf8')
   const [, members = ''] = /\n## Members\n([\s\S]*?)\n## /.exec(page) ?? []
   const rows = [...members.matchAll(/^\| `(\w+)` \| (.+?) \|/gm)]
   t.same(

@@ -1,4 +1,4 @@
-/** The code that docs/crypto.md prints to seal and open a call's key, word for word. */
+/** The code that docs/check/crypto.md prints to seal and open a call's key, word for word. */
 
 import type { webcrypto } from 'node:crypto'
 

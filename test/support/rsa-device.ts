@@ -1,4 +1,4 @@
-/** Devices with RSA-2048 keys, which no app of the SDK has: they open form 3 of docs/crypto.md, with node:crypto alone. */
+/** Devices with RSA-2048 keys, which no app of the SDK has: they open form 3 of docs/check/crypto.md, with node:crypto alone. */
 
 import {
   constants,
@@ -22,7 +22,7 @@ export interface RsaDevice {
 
 /** The use that form 3 is bound to, and its sender's key. */
 export interface RsaUse {
-  /** The 81 octets of docs/crypto.md. */
+  /** The 81 octets of docs/check/crypto.md. */
   readonly info: Uint8Array
   /** The uncompressed point that the sender's device list has. */
   readonly signingKey: Uint8Array
@@ -45,7 +45,7 @@ export interface UsedBy {
   readonly deviceId: string
 }
 
-/** `info` of docs/crypto.md, with a nonce of zeros. */
+/** `info` of docs/check/crypto.md, with a nonce of zeros. */
 export function rsaInfo(callId: string, epoch: number, from: UsedBy, to: UsedBy): Uint8Array {
   const ids = [callId, from.userId, from.deviceId, to.userId, to.deviceId].map(id => {
     const octets = Buffer.alloc(8)

@@ -1,4 +1,4 @@
-/** User tokens of a running server, forgeries of them, and the verifiers that docs/user-tokens.md shows. */
+/** User tokens of a running server, forgeries of them, and the verifiers that docs/build/user-tokens.md shows. */
 
 import { createHmac, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ export async function signedIn(http: string) {
 
 /** The page's block in a language, for a server at this address. */
 export function verifierOnPage(language: 'js' | 'go' | 'python', issuer: string): string {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/user-tokens.md'), 'utf8')
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/build/user-tokens.md'), 'utf8')
   const [, block = ''] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]+?)^\`\`\`$`, 'm').exec(page) ?? []
   if (!block.includes('https://call.example.org')) throw new Error(`no verifier in ${language}`)
   return block.replaceAll('https://call.example.org', issuer)

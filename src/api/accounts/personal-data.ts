@@ -1,7 +1,7 @@
 /**
  * All that the server holds of one person, as one JSON document made part by part (operators.md, section 6; GDPR, articles 15
  * and 20). Each portion is read from a state of its own, and only when the reader has taken the one before: a document of any
- * length costs the memory of some portions. docs/export.md explains the members, and lists the exceptions.
+ * length costs the memory of some portions. docs/protocol/export.md explains the members, and lists the exceptions.
  */
 
 import { setImmediate } from 'node:timers/promises'

@@ -17,7 +17,7 @@ const ANN = { userId: '8905371541254727', displayName: 'Ann' }
 const BOB = { userId: '1305603940818917', displayName: 'Bob' }
 const ANNS_PHONE = '2064266649997366'
 const BOBS_PHONE = '7745239016452210'
-/** 113 bytes, as they come out of the construction in docs/crypto.md. */
+/** 113 bytes, as they come out of the construction in docs/check/crypto.md. */
 const KEY =
   'BClUmWUYfR9Gd2kKrabFImHlU329yH+616LKWSjFKQ/4DpENK1E7xnvD5g2mjMxSqvvZtHk8sdQZNFBe' +
   'tHy3CykFArOos4SLU7eNOA8MY4og3PoPDf8U24e2wFgZzDfh6m3KA0A5uSJhFuPZ4ibmPtY='

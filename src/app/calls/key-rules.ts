@@ -1,4 +1,4 @@
-/** Which keys a device takes: from whom, and for which devices (docs/crypto.md). */
+/** Which keys a device takes: from whom, and for which devices (docs/check/crypto.md). */
 
 import type { Failure } from '../callsign-error.ts'
 import type { SetChange } from '../devices/key-members.ts'

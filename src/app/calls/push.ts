@@ -1,4 +1,4 @@
-/** How a push is shown, judged by the server's time (docs/push.md). */
+/** How a push is shown, judged by the server's time (docs/build/push.md). */
 
 import { sha256 } from '#primitives'
 import { Recent } from '../../recent.ts'
@@ -33,7 +33,7 @@ export type PushAction =
       /** In place of the ringing. */
       readonly shows: AfterRinging
     }
-  /** Shown by the system, or by the app: `type` and members as docs/push.md has them. */
+  /** Shown by the system, or by the app: `type` and members as docs/build/push.md has them. */
   | { readonly show: 'notice'; readonly type: string; readonly members: Readonly<Record<string, string>> }
   /** For another device of this phone's past, or shown before. */
   | { readonly show: 'nothing' }

@@ -1,4 +1,4 @@
-/** Pushes that Apple and Google can't read (docs/push.md), and the key that this device opens them with. */
+/** Pushes that Apple and Google can't read (docs/build/push.md), and the key that this device opens them with. */
 
 import { sha256 } from '#primitives'
 import { decodeBase64, encodeBase64 } from '../../log/base64.ts'

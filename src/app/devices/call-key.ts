@@ -1,5 +1,5 @@
 /**
- * A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
+ * A call's key: how it is sealed for a device, and what people compare. docs/check/crypto.md has the format: HPKE (RFC 9180) in mode
  * Auth, so only the receiver can open it, and opening proves which device sealed it. `rsa-seal.ts` has the form for RSA keys.
  */
 

@@ -1,5 +1,5 @@
 /**
- * How a call's key is sealed for a device with an RSA-2048 key: form 3 of docs/crypto.md. RSA has no agreement that would say who
+ * How a call's key is sealed for a device with an RSA-2048 key: form 3 of docs/check/crypto.md. RSA has no agreement that would say who
  * sealed, so the sender signs with the key of its device list.
  */
 
@@ -17,7 +17,7 @@ export interface RsaKey {
 }
 
 interface RsaSealContext {
-  /** `info` of docs/crypto.md: the use that the key is for. */
+  /** `info` of docs/check/crypto.md: the use that the key is for. */
   readonly info: Uint8Array
   readonly sender: Pick<DeviceKeys, 'signingKey' | 'sign'>
   readonly receiver: RsaKey

@@ -1,5 +1,5 @@
 /**
- * The format `callsign-media-1` of one encoded frame, as docs/media-frames.md has it: some bytes stay clear, for the gateway and
+ * The format `callsign-media-1` of one encoded frame, as docs/protocol/media-frames.md has it: some bytes stay clear, for the gateway and
  * the receiver's depacketizer; an SFrame with all that follows comes after them.
  */
 

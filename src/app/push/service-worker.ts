@@ -24,7 +24,7 @@ interface Kept {
   readonly sentAt: number
 }
 
-/** The members of docs/push.md, those of them that are used here. */
+/** The members of docs/build/push.md, those of them that are used here. */
 interface Pushed extends Kept {
   readonly title: string
   readonly body: string

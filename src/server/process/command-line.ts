@@ -46,7 +46,7 @@ const USAGE = `usage: node --env-file=callsign.env dist/joined/src/main.js [--de
        [--known-index-checkpoint FILE]
 
 Serves until SIGTERM. Its settings are environment variables and those of a file; \`callsign config reference\` and
-docs/operator/settings.md list them. \`callsign config check\` looks for faults, \`callsign doctor\` tries them.
+docs/reference/settings.md list them. \`callsign config check\` looks for faults, \`callsign doctor\` tries them.
 
   --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
   --lan                     with --dev: for phones on the same network, too

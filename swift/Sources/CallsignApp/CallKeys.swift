@@ -1,7 +1,7 @@
 import CallsignCrypto
 import CallsignVerify
 
-// A call's key: how it is sealed for a device, and what people compare. docs/crypto.md has the format: HPKE (RFC 9180) in mode
+// A call's key: how it is sealed for a device, and what people compare. docs/check/crypto.md has the format: HPKE (RFC 9180) in mode
 // Auth, so only the receiver can open it, and opening proves which device sealed it. RsaSeal.swift has the form for RSA keys.
 
 /// A device to seal for, or that has sealed.

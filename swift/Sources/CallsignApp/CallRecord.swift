@@ -56,7 +56,7 @@ private func nameOfDevice(_ userId: UInt64, _ deviceId: UInt64?) -> String {
     "\(userId)_\(deviceId.map { "\($0)" } ?? "null")"
 }
 
-/// Which media gateway the call has, and this device's tokens for it: see docs/media.md.
+/// Which media gateway the call has, and this device's tokens for it: see docs/build/media.md.
 public struct CallGateway: Sendable, Equatable {
     public var kind: String
     public var state: String?

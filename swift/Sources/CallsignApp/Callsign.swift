@@ -12,7 +12,7 @@ public enum CallsignEvent: Sendable {
     /// Show it: a contact has new devices, keys were refused, or a call goes on without someone.
     case keysChanged(KeyEvent)
 
-    /// A message of the server, such as `friend_request`, after the SDK has done its part: docs/reference.md has the types.
+    /// A message of the server, such as `friend_request`, after the SDK has done its part: docs/reference/operations.md has the types.
     case message(type: String, members: [String: JSONValue])
 
     /// The server has ended the session.
@@ -304,14 +304,14 @@ public enum CallsignEvent: Sendable {
     /// Brings a call of the user to this device: from another device, or one that they had left or missed.
     public func join(_ callId: String) async throws -> Call { try await assertActive().calls.join(callId) }
 
-    /// A JWT that shows a service of the operator who the user is, good for a minute at least (docs/user-tokens.md). Throws
+    /// A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/user-tokens.md). Throws
     /// `AUDIENCE_UNKNOWN` for a service that the operator has not listed.
     public func tokenFor(_ audience: String) async throws -> String {
         let tokens = try assertActive().userTokens
         return try await uncancelled { try await tokens.token(for: audience) }
     }
 
-    /// Any operation of docs/reference.md, such as `GET` and `call/history`, also before this device is registered.
+    /// Any operation of docs/reference/operations.md, such as `GET` and `call/history`, also before this device is registered.
     @discardableResult public func request(
         _ method: String, _ operation: String, body: [String: JSONValue]? = nil
     ) async throws -> [String: JSONValue]? {

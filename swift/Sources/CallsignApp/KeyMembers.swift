@@ -1,6 +1,6 @@
 import CallsignVerify
 
-// The set of devices that a call's key is sealed for (docs/crypto.md). Its hash is sealed with the key, so each of them learns
+// The set of devices that a call's key is sealed for (docs/check/crypto.md). Its hash is sealed with the key, so each of them learns
 // who else has it.
 
 /// A device in a set. `name` is `<userId>_<deviceId>`. `keyHash` is SHA-256 of its logged public key: a name may have had another

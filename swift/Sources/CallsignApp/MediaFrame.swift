@@ -1,6 +1,6 @@
 import CallsignCrypto
 
-// The format `callsign-media-1` of one encoded frame, as docs/media-frames.md has it: some octets stay clear, for the gateway and
+// The format `callsign-media-1` of one encoded frame, as docs/protocol/media-frames.md has it: some octets stay clear, for the gateway and
 // the receiver's depacketizer; an SFrame with all that follows comes after them.
 
 /// The codec that made a frame.

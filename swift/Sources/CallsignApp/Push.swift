@@ -1,7 +1,7 @@
 import CallsignVerify
 import Foundation
 
-// How a push is shown, judged by the server's time (docs/push.md).
+// How a push is shown, judged by the server's time (docs/build/push.md).
 
 /// The call of a push. `uuid` is the system's name of it, the same for each push and message of the call. `callerName` is what to
 /// show: the user's own name for the caller, else the caller's. Where `isContact` is false the caller is a stranger, who may have
@@ -26,7 +26,7 @@ public enum PushAction: Sendable, Equatable {
     /// `shows` takes the place of what was shown while it rang.
     case stopRinging(callId: String, uuid: UUID, reason: StopReason, shows: AfterRinging)
 
-    /// Shown by the system, or by the app: type and members as docs/push.md has them.
+    /// Shown by the system, or by the app: type and members as docs/build/push.md has them.
     case notice(type: String, members: [String: String])
 
     /// For another device of this phone's past, or shown before.

@@ -1,7 +1,7 @@
 import CallsignCrypto
 import CallsignVerify
 
-// How a call's key is sealed for a device with an RSA-2048 key: form 3 of docs/crypto.md. RSA has no agreement that would say who
+// How a call's key is sealed for a device with an RSA-2048 key: form 3 of docs/check/crypto.md. RSA has no agreement that would say who
 // sealed, so the sender signs with the key of its device list.
 
 /// SubjectPublicKeyInfo DER of an RSA-2048 key with the exponent 65537. Nil for another key; PKCS#1 is read too.

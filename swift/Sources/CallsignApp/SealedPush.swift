@@ -1,7 +1,7 @@
 import CallsignCrypto
 import CallsignVerify
 
-// Pushes that Apple and Google can't read (docs/push.md), and the key that this device opens them with.
+// Pushes that Apple and Google can't read (docs/build/push.md), and the key that this device opens them with.
 
 /// What opens the pushes of this device without waiting for anything: for PushKit's handler and a notification service extension.
 public struct PushKey: Sendable {

@@ -1,4 +1,4 @@
-// Proofs after the sign-in of who the user is (docs/app.md, "Prove it once more"): the server refuses some operations without a
+// Proofs after the sign-in of who the user is (docs/protocol/accounts.md, "Prove it once more"): the server refuses some operations without a
 // fresh one. One question to the user serves all operations that wait.
 import CallsignVerify
 

@@ -21,7 +21,7 @@ struct ChangedKeys: DeviceKeys {
     func sign(_ message: [UInt8]) async throws -> [UInt8] { try await keys.sign(message) }
 }
 
-/// Sealed call keys, by the values of docs/crypto.md and the vectors.
+/// Sealed call keys, by the values of docs/check/crypto.md and the vectors.
 final class CallKeysTests: XCTestCase {
     private func holder(_ userId: UInt64, _ deviceId: UInt64, _ row: String) throws -> OwnKeyHolder {
         let agreement = try KeyPair(scalar: documented(row))

@@ -33,7 +33,7 @@ final class RsaSealTests: XCTestCase {
             signingKey: decodeBase64(signingKey ?? keys.signingKey))
     }
 
-    /// The `info` of docs/crypto.md, from 1_11 to 2_22.
+    /// The `info` of docs/check/crypto.md, from 1_11 to 2_22.
     private func info(epoch: UInt64) -> [UInt8] {
         let numbers = bigEndianOctets(6_117_204_471_893_025, count: 8) + bigEndianOctets(epoch, count: 4)
         let names = ([1, 11, 2, 22] as [UInt64]).flatMap { bigEndianOctets($0, count: 8) }

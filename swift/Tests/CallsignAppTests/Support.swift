@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import CallsignApp
 
-/// The use of the sealed keys in docs/crypto.md.
+/// The use of the sealed keys in docs/check/crypto.md.
 let binding = KeyBinding(callId: "6117204471893025", epoch: 1)
 
 /// The code that the act fails with; nil where it does not fail.
@@ -50,9 +50,9 @@ extension KeyPair {
     }
 }
 
-/// The last value in a row of docs/crypto.md that begins so.
+/// The last value in a row of docs/check/crypto.md that begins so.
 func documented(_ row: String) throws -> String {
-    let page = try String(contentsOf: projectRoot.appendingPathComponent("docs/crypto.md"), encoding: .utf8)
+    let page = try String(contentsOf: projectRoot.appendingPathComponent("docs/check/crypto.md"), encoding: .utf8)
     let line = page.split(separator: "\n").first { $0.hasPrefix("| \(row)") && $0.hasSuffix("` |") }
     return try known(line?.dropLast(3).split(separator: "`").last.map(String.init), row)
 }

@@ -1,4 +1,4 @@
-/** Call keys of the SDK against the code and the values of docs/crypto.md and against `@hpke/core`, in both directions. */
+/** Call keys of the SDK against the code and the values of docs/check/crypto.md and against `@hpke/core`, in both directions. */
 
 import { createECDH, createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ import { fromHex, toBase64, toHex } from '../../support/bytes.ts'
 import * as printed from '../../support/call-key.ts'
 import { PROJECT_ROOT, readVectors } from '../../support/vectors.ts'
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/crypto.md'), 'utf8')
+const page = readFileSync(join(PROJECT_ROOT, 'docs/check/crypto.md'), 'utf8')
 const valueIn = (row: string) => new RegExp(`^\\| ${row}.*\`([^\`]+)\` \\|$`, 'm').exec(page)![1]!
 
 async function deviceNamed(userId: string, deviceId: string): Promise<OwnKeyHolder> {
@@ -70,7 +70,7 @@ function contentFor(...holders: readonly KeyHolder[]) {
   return { key, content: packCallKey(key) }
 }
 
-t.test('the values of docs/crypto.md', async t => {
+t.test('the values of docs/check/crypto.md', async t => {
   const { ann, bob } = await documented()
   for (const { publicKey } of [ann, bob]) t.match(page, `\`${toBase64(publicKey)}\``)
   t.equal(keyMembersOf([ann, bob]), valueIn('set'))
@@ -103,7 +103,7 @@ t.test('the digits are the thirty of 5,200 hashes, over call, epoch, set and key
   t.equal(new Set([digits, ...others]).size, 5)
 })
 
-t.test('the code of docs/crypto.md makes the sets that the SDK makes', async t => {
+t.test('the code of docs/check/crypto.md makes the sets that the SDK makes', async t => {
   const { ann, bob } = await documented()
   const other = await deviceOf(`9_${2n ** 64n - 1n}`, toHex(makeCallKey()))
   const another = await deviceOf('10_1', toHex(makeCallKey()))
@@ -120,7 +120,7 @@ t.test('the code of docs/crypto.md makes the sets that the SDK makes', async t =
   for (const set of ['', 'AAE=', valueIn('set').slice(0, 40)]) t.throws(() => printed.namesIn(set), set)
 })
 
-t.test('the code of docs/crypto.md opens what the SDK has sealed, and the other way round', async t => {
+t.test('the code of docs/check/crypto.md opens what the SDK has sealed, and the other way round', async t => {
   const { ann, bob } = await documented()
   const { key, content } = contentFor(ann, bob)
   t.equal(key.callKey.length, 32)
@@ -136,7 +136,7 @@ t.test('the code of docs/crypto.md opens what the SDK has sealed, and the other 
   }
 })
 
-t.test('the code of docs/crypto.md refuses what the SDK refuses', async t => {
+t.test('the code of docs/check/crypto.md refuses what the SDK refuses', async t => {
   const { ann, bob } = await documented()
   const eve = await deviceOf('3_33', toHex(makeCallKey()))
   const { key, content } = contentFor(ann, bob)

@@ -14,7 +14,7 @@ import { openBrowser, skipWithoutChromium } from '../../support/browser.ts'
 import { installPackedSdk } from '../../support/packed-sdk.ts'
 import { runProgram } from '../../support/programs.ts'
 
-/** The versions that docs/media.md names. */
+/** The versions that docs/build/media.md names. */
 const BUNDLERS = ['vite@8.3.8', 'webpack@5.112.2', 'webpack-cli@7.3.1']
 const WITH_BLOB = "default-src 'none'; script-src 'self'; worker-src blob:"
 const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'"

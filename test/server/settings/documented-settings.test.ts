@@ -1,5 +1,5 @@
 /**
- * The tables of docs/operator/settings.md, held against the server: the server takes every value that a row allows,
+ * The tables of docs/reference/settings.md, held against the server: the server takes every value that a row allows,
  * refuses any other by name, and uses the default where the setting is missing.
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
@@ -32,7 +32,7 @@ interface Values {
   readonly bad: readonly string[]
 }
 
-const DOCUMENT = readFileSync(join(PROJECT_ROOT, 'docs/operator/settings.md'), 'utf8')
+const DOCUMENT = readFileSync(join(PROJECT_ROOT, 'docs/reference/settings.md'), 'utf8')
 /** One of two gateways that send events. */
 const gatewayOf = (name: string) => ({
   name,

@@ -3,7 +3,7 @@ import AuthenticationServices
 import Foundation
 
 /// Passkeys of the phone, or of the password manager that its user has chosen. The domain of the passkeys has to name the app,
-/// and the app the domain (`webcredentials:` among its associated domains): docs/ios.md.
+/// and the app the domain (`webcredentials:` among its associated domains): docs/build/ios.md.
 public final class ApplePasskeys: PasskeyAuthenticator {
     private let window: @MainActor @Sendable () -> ASPresentationAnchor
 

@@ -1,4 +1,4 @@
-// What stands around the Swift of docs/react-native.md: the template's class, and two classes of the bridging header.
+// What stands around the Swift of docs/build/react-native.md: the template's class, and two classes of the bridging header.
 
 import Foundation
 import PushKit

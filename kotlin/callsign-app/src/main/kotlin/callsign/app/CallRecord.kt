@@ -46,7 +46,7 @@ public data class CallParticipant(
     internal val person: Person get() = Person(userId, displayName)
 }
 
-/** Which media gateway the call has, and this device's tokens for it: see docs/media.md. */
+/** Which media gateway the call has, and this device's tokens for it: see docs/build/media.md. */
 public data class CallGateway(
     public val kind: String,
     public val state: String? = null,

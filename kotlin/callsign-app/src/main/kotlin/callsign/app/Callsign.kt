@@ -45,7 +45,7 @@ public sealed interface CallsignEvent {
     /** Show it: a contact has new devices, keys were refused, or a call goes on without someone. */
     public data class KeysChanged(public val event: KeyEvent) : CallsignEvent
 
-    /** A message of the server, such as `friend_request`, after the SDK has done its part: docs/reference.md has the types. */
+    /** A message of the server, such as `friend_request`, after the SDK has done its part: docs/reference/operations.md has the types. */
     public data class Message(public val type: String, public val members: JsonObject) : CallsignEvent
 
     /** The server has ended the session. */
@@ -333,7 +333,7 @@ public class Callsign(
     public suspend fun join(callId: String): Call = operations.run { assertActive().calls.join(callId) }
 
     /**
-     * A JWT that shows a service of the operator who the user is, good for a minute at least (docs/user-tokens.md). Throws
+     * A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/user-tokens.md). Throws
      * `AUDIENCE_UNKNOWN` for a service that the operator has not listed.
      */
     public suspend fun tokenFor(audience: String): String =

@@ -41,7 +41,7 @@ public class OpenedFrame internal constructor(
 public class UnopenedFrame internal constructor(public val reason: FrameFailure) : FrameOutcome
 
 /**
- * Seals this app's frames of a call and opens the other members' with the call's keys (docs/media-frames.md). All state is
+ * Seals this app's frames of a call and opens the other members' with the call's keys (docs/protocol/media-frames.md). All state is
  * bounded, and none is made by a frame that is not authentic. Safe to share between threads; one for each run of the app and call.
  */
 public class FrameCryptor internal constructor(private val callId: String, private val monotonicMs: () -> Long) {

@@ -1,5 +1,5 @@
 /**
- * The set of devices that a call's key is sealed for (docs/crypto.md). Its hash is sealed with the key, so each of them learns who
+ * The set of devices that a call's key is sealed for (docs/check/crypto.md). Its hash is sealed with the key, so each of them learns who
  * else has it.
  */
 package callsign.app

@@ -1,5 +1,5 @@
 /**
- * The format `callsign-media-1` of one encoded frame, as docs/media-frames.md has it: some octets stay clear, for the gateway and the
+ * The format `callsign-media-1` of one encoded frame, as docs/protocol/media-frames.md has it: some octets stay clear, for the gateway and the
  * receiver's depacketizer; an SFrame with all that follows comes after them.
  */
 package callsign.app

@@ -6,7 +6,7 @@ import kotlinx.serialization.json.JsonObject
 
 /**
  * Makes passkeys, and signs by them: texts of WebAuthn's JSON in and out, as Android's Credential Manager takes and gives them.
- * Throw `PASSKEY_CANCELLED` where the person has put the question away. docs/android.md has one.
+ * Throw `PASSKEY_CANCELLED` where the person has put the question away. docs/build/android.md has one.
  */
 public interface PasskeyAuthenticator {
     /** From `PublicKeyCredentialCreationOptions` to `RegistrationResponse`. */

@@ -1,4 +1,4 @@
-/** How a push is shown, judged by the server's time (docs/push.md). */
+/** How a push is shown, judged by the server's time (docs/build/push.md). */
 package callsign.app
 
 import java.nio.ByteBuffer
@@ -44,7 +44,7 @@ public sealed interface PushAction {
         public val shows: AfterRinging,
     ) : PushAction
 
-    /** Shown by the system, or by the app: [type] and [members] as docs/push.md has them. */
+    /** Shown by the system, or by the app: [type] and [members] as docs/build/push.md has them. */
     public data class Notice(public val type: String, public val members: Map<String, String>) : PushAction
 
     /** For another device of this phone's past, or shown before. */

@@ -1,5 +1,5 @@
 /**
- * How a call's key is sealed for a device with an RSA-2048 key: form 3 of docs/crypto.md. RSA has no agreement that would say who
+ * How a call's key is sealed for a device with an RSA-2048 key: form 3 of docs/check/crypto.md. RSA has no agreement that would say who
  * sealed, so the sender signs with the key of its device list.
  */
 package callsign.app

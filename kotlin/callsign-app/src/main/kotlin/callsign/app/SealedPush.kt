@@ -1,4 +1,4 @@
-/** Pushes that Apple and Google can't read (docs/push.md), and the key that this device opens them with. */
+/** Pushes that Apple and Google can't read (docs/build/push.md), and the key that this device opens them with. */
 package callsign.app
 
 import callsign.verify.LogException

@@ -1,4 +1,4 @@
-/** Device keys and sealed call keys, by the values of docs/crypto.md and the vectors. */
+/** Device keys and sealed call keys, by the values of docs/check/crypto.md and the vectors. */
 package callsign.app
 
 import callsign.verify.CallKeyContent
@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
-private val page = File(projectRoot, "docs/crypto.md").readText()
+private val page = File(projectRoot, "docs/check/crypto.md").readText()
 
 private fun valueIn(row: String): String =
     checkNotNull(Regex("^\\| $row.*`([^`]+)` \\|$", RegexOption.MULTILINE).find(page)).groupValues[1]

@@ -100,7 +100,7 @@ class RsaSealTest {
     private fun sealedFor(publicKey: ByteArray, content: ByteArray): String =
         runBlocking { sealCallKey(content, ann, KeyHolder.of(2u, 22u, encodeBase64(publicKey)), binding) }
 
-    /** The `info` of docs/crypto.md, from 1_11 to 2_22. */
+    /** The `info` of docs/check/crypto.md, from 1_11 to 2_22. */
     private fun infoOf(epoch: Int): ByteArray {
         val info = ByteBuffer.allocate(81).put("callsign call key v2\n".toByteArray())
         info.putLong(binding.callId.toLong()).putInt(epoch)

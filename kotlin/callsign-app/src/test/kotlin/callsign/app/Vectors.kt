@@ -22,5 +22,5 @@ fun fromHex(hex: String): ByteArray = hex.chunked(2).map { it.toInt(16).toByte()
 
 fun toHex(octets: ByteArray): String = octets.joinToString("") { "%02x".format(it) }
 
-/** The use of the sealed keys in docs/crypto.md. */
+/** The use of the sealed keys in docs/check/crypto.md. */
 val binding = KeyBinding("6117204471893025", 1)

@@ -1,5 +1,5 @@
 /**
- * What is sealed of a call's key (docs/crypto.md): with it go the hash of the set of devices that it is sealed for, the time, and
+ * What is sealed of a call's key (docs/check/crypto.md): with it go the hash of the set of devices that it is sealed for, the time, and
  * the sender's newest checkpoint with the log's signature. A log that shows two people different trees is found out when one calls
  * the other, and nothing on the way can tell or strip it.
  *
