@@ -39,6 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/check': ['src/store', 'src/store/engine', 'src/keyserver', 'src/domain', 'src/log'],
   'src/client': ['src/log'],
   'src/app': ['src/client', 'src/log'],
+  'src/ui': ['src/app', 'src/client:types'],
   'src/backend': [],
   'src/api': [
     'src/schema',
@@ -57,7 +58,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/runtime:types',
     'src/transport:types',
   ],
-  web: ['src/app', 'src/backend', 'src/client', 'src/log', 'src/operations:types'],
+  web: ['src/app', 'src/ui', 'src/backend', 'src/client', 'src/log', 'src/operations:types'],
   actors: [
     'src/transport/connection.ts:types',
     'src/transport/route.ts:types',
@@ -116,7 +117,8 @@ const USERS: Record<string, readonly string[]> = {
   jose: ['src/backend', 'src/delivery', 'src/identity'],
   'libphonenumber-js': ['src/domain'],
   typebox: ['src/schema', 'src/api', 'src/keyserver'],
-  qr: ['src/api', 'src/operations', 'web'],
+  qr: ['src/api', 'src/operations', 'src/ui', 'web'],
+  lit: ['src/ui'],
   'lit-html': ['web'],
   '@stomp/stompjs': [],
   ws: [],

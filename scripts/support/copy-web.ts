@@ -13,9 +13,16 @@ import { PACKAGES_FOLDER, WEB_FOLDER } from '../../src/operations/page-files.ts'
 const PACKAGES: Readonly<Record<string, { readonly module: string; readonly files: RegExp }>> = {
   '@noble/curves': { module: '@noble/curves/ed25519.js', files: /^(abstract\/)?[\w-]+\.js$/ },
   '@noble/hashes': { module: '@noble/hashes/sha2.js', files: /^[\w-]+\.js$/ },
+  lit: {
+    module: 'lit',
+    files: /^(index|directives\/(?:repeat|class-map|style-map|live|ref|guard|keyed))\.js$/,
+  },
+  'lit-element': { module: 'lit-element/lit-element.js', files: /^lit-element\.js$/ },
+  '@lit/reactive-element': { module: '@lit/reactive-element', files: /^(reactive-element|css-tag)\.js$/ },
   'lit-html': {
     module: 'lit-html',
-    files: /^(lit-html|directive|directive-helpers|directives\/repeat)\.js$/,
+    files:
+      /^(lit-html|is-server|directive|directive-helpers|async-directive|directives\/(?:repeat|class-map|style-map|live|ref|guard|keyed))\.js$/,
   },
   qr: { module: 'qr', files: /^(index|decode)\.js$/ },
 }

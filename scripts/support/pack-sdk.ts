@@ -15,7 +15,7 @@ interface Entry {
   readonly default: string
 }
 
-const DEPENDENCIES = ['@noble/curves', '@noble/hashes', 'jose']
+const DEPENDENCIES = ['@noble/curves', '@noble/hashes', 'jose', 'lit', 'qr']
 
 /** The module and all that it imports within the project, for its types as well; paths from the root. */
 function modulesBehind(entries: readonly string[]): ReadonlySet<string> {

@@ -12,9 +12,13 @@ const PAGES = [
 
 const FILES: PageFiles = {
   prefix: '/dev/modules',
-  folders: ['web', 'src/app', 'src/client', 'src/log'],
+  folders: ['web', 'src/app', 'src/ui', 'src/client', 'src/log'],
   files: ['src/back-off.js', 'src/errors.js', 'src/limits.js', 'src/recent.js'],
   packages: {
+    lit: 'lit/index.js',
+    'lit/': 'lit/',
+    'lit-element/lit-element.js': 'lit-element/lit-element.js',
+    '@lit/reactive-element': '@lit/reactive-element/reactive-element.js',
     'lit-html': 'lit-html/lit-html.js',
     'lit-html/': 'lit-html/',
     qr: 'qr/index.js',

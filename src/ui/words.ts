@@ -1,0 +1,29 @@
+/** The words of the elements, in the page's language: English, German or Vietnamese. */
+
+import { CALL_WORDS } from './words/call-words.ts'
+import { HOME_WORDS } from './words/home-words.ts'
+import { MEDIA_WORDS } from './words/media-words.ts'
+import { SHARED_WORDS } from './words/shared-words.ts'
+
+const WORDS = { ...SHARED_WORDS, ...MEDIA_WORDS, ...CALL_WORDS, ...HOME_WORDS }
+
+export type Word = keyof typeof WORDS
+
+const own = new Map<Word, string>()
+
+/** An app's own words for some. The elements that are in the page show them when they are drawn next. */
+export function useWords(words: Partial<Readonly<Record<Word, string>>>): void {
+  for (const [key, text] of Object.entries(words)) own.set(key as Word, text)
+}
+
+export function word(key: Word, ...values: readonly (string | number)[]): string {
+  const text = own.get(key) ?? WORDS[key][languageAt()]!
+  return text.replace(/\{(\d)\}/g, (_, at) => String(values[Number(at)] ?? ''))
+}
+
+function languageAt(): number {
+  const [language = ''] = document.documentElement.lang.toLowerCase().split('-')
+  return Math.max(0, LANGUAGES.indexOf(language))
+}
+
+const LANGUAGES = ['en', 'de', 'vi']
