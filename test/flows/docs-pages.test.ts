@@ -134,10 +134,10 @@ t.test('it is used with the keyboard alone, and fits a phone', long({ skip }), a
   t.ok(width <= PHONE.width, `${width} of ${PHONE.width} pixels`)
 })
 
-t.test('/docs shows the operations, and is dark where the system is', { skip }, async t => {
+t.test('/docs/api shows the operations, and is dark where the system is', { skip }, async t => {
   const { http, page } = await open(t)
   await page.emulateMedia({ colorScheme: 'dark' })
-  await page.goto(`${http}/docs`)
+  await page.goto(`${http}/docs/api`)
   await page.getByText('/app/api/login', { exact: true }).waitFor()
   const operations = await page.locator('.opblock').count()
   t.ok(operations > 50, `${operations} operations`)
