@@ -44,7 +44,11 @@ async function readDocuments(): Promise<(words: string) => readonly Passage[]> {
   const index = new MiniSearch<Passage>({ idField: 'at', fields: ['title', 'heading', 'text'] })
   index.addAll(passages)
   const byPlace = new Map(passages.map(passage => [passage.at, passage]))
-  const options = { boost: { title: 2, heading: 4 }, prefix: true, fuzzy: (word: string) => (word.length > 4 ? 0.2 : 0) }
+  const options = {
+    boost: { title: 2, heading: 4 },
+    prefix: true,
+    fuzzy: (word: string) => (word.length > 4 ? 0.2 : 0),
+  }
   return words =>
     index
       .search(words, { ...options, combineWith: 'AND' })
@@ -76,7 +80,7 @@ function optionOf({ at, title, heading, text }: Passage, index: number, words: s
   const option = document.createElement('li')
   option.id = `result-${index}`
   option.role = 'option'
-  option.dataset['at'] = at
+  option.dataset.at = at
   const place = document.createElement('strong')
   place.textContent = heading === title ? title : `${title} › ${heading}`
   const excerpt = document.createElement('small')
@@ -127,7 +131,7 @@ function goTo(option: Element | undefined): void {
   if (!(option instanceof HTMLElement)) return
   close()
   field.blur()
-  location.href = option.dataset['at'] ?? ''
+  location.href = option.dataset.at ?? ''
 }
 
 function onKey(event: KeyboardEvent): void {
@@ -159,7 +163,7 @@ document.addEventListener('keydown', event => {
 /** A block of commands without its prompts and what they print. */
 function codeToCopy(code: HTMLElement): string {
   const text = code.textContent ?? ''
-  if (code.dataset['language'] !== 'console' || !/^\$ /m.test(text)) return text
+  if (code.dataset.language !== 'console' || !/^\$ /m.test(text)) return text
   const lines = text.split('\n')
   // A here-document or a quoted text goes on without a prompt: all of it is typed.
   if (/<<|'$/m.test(text)) return lines.map(line => line.replace(/^[$>] /, '')).join('\n')

@@ -9,6 +9,7 @@ export function documentPage(
   sections: readonly DocumentSection[],
 ): string {
   const text = escapeHtml(title)
+  const contents = contentsOf(headings)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -25,7 +26,7 @@ export function documentPage(
 <a class="skip" href="#document">Skip to the document</a>
 <header>
 <button type="button" class="menu" popovertarget="sections">Documents</button>
-<a class="brand" href="/docs">Callsign</a>
+${contents === '' ? '' : CONTENTS_BUTTON}<a class="brand" href="/docs">Callsign</a>
 <search>
 <input type="search" id="search" role="combobox" aria-label="Search the documents" placeholder="Search  ( / )" autocomplete="off" spellcheck="false" aria-expanded="false" aria-controls="results" aria-autocomplete="list">
 <ul id="results" role="listbox" aria-label="Found" hidden></ul>
@@ -40,7 +41,7 @@ ${sections.map(section => sectionOf(section, document)).join('')}</nav>
 <article>
 ${html}</article>
 ${neighboursOf(document, sections)}</main>
-${contentsOf(headings)}</div>
+${contents}</div>
 </body>
 </html>
 `
@@ -70,8 +71,10 @@ function contentsOf(headings: RenderedDocument['headings']): string {
     .filter(({ depth }) => depth === 2 || depth === 3)
     .map(({ depth, anchor, html }) => `<li class="depth-${depth}"><a href="#${anchor}">${html}</a></li>\n`)
   if (items.length < 2) return ''
-  return `<nav class="contents" aria-label="On this page">\n<h2>On this page</h2>\n<ul>\n${items.join('')}</ul>\n</nav>\n`
+  return `<nav class="contents" id="contents" aria-label="On this page" popover>\n<h2>On this page</h2>\n<ul>\n${items.join('')}</ul>\n</nav>\n`
 }
 
+const CONTENTS_BUTTON =
+  '<button type="button" class="menu of-page" popovertarget="contents">On this page</button>\n'
 /** The modules and style sheets of a development server's pages. */
 const MODULES = '/dev/modules/web'

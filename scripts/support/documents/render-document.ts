@@ -48,7 +48,11 @@ export function renderDocument(document: ShownDocument, root: string): RenderedD
   const tokens = marked.lexer(document.text)
   const found = tokens.filter((token): token is Tokens.Heading => token.type === 'heading')
   const anchors = anchorsOf(found.map(({ text }) => text))
-  const renderer = new PageRenderer(document, root, new Map(found.map((heading, at) => [heading, anchors[at]!])))
+  const renderer = new PageRenderer(
+    document,
+    root,
+    new Map(found.map((heading, at) => [heading, anchors[at]!])),
+  )
   const html = (some: Token[]) => Parser.parse(some, { renderer })
   const headings = found.map(({ depth, tokens }, at) => {
     const inline = Parser.parseInline(tokens, { renderer })
@@ -106,7 +110,9 @@ class PageRenderer extends Renderer {
   }
 
   override table(token: Tokens.Table): string {
-    return `<div class="wide">${super.table(token)}</div>\n`
+    // A corner without a text is no heading.
+    const table = super.table(token).replaceAll(/<th[^>]*><\/th>/g, '<td></td>')
+    return `<div class="wide">${table}</div>\n`
   }
 
   override html({ text }: Tokens.HTML | Tokens.Tag): string {

@@ -37,7 +37,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** Where a file of the project is shown; undefined: it is not. */
 export function addressOf(name: string): string | undefined {
-  if (name === INDEX || name === 'README.md') return '/docs'
+  if (name === INDEX) return '/docs'
   const [, page] = /^docs\/(.+)\.md$/.exec(name) ?? []
   if (page !== undefined) return `/docs/${page}`
   return /^docs\/images\/[\w-]+\.png$/.test(name) ? `/${name}` : ELSEWHERE[name]
@@ -71,10 +71,13 @@ function sectionsOf(index: string) {
     .slice(1)
     .map(section => {
       const [title = ''] = section.split('\n', 1)
-      const links = Array.from(section.matchAll(/^- \[([^\]]+)\]\(([^)#]+\.md)\)/gm), ([, label, target]) => ({
-        name: posix.join('docs', target!),
-        label: label!,
-      }))
+      const links = Array.from(
+        section.matchAll(/^- \[([^\]]+)\]\(([^)#]+\.md)\)/gm),
+        ([, label, target]) => ({
+          name: posix.join('docs', target!),
+          label: label!,
+        }),
+      )
       return { title, links: links.filter(({ name }) => addressOf(name) !== undefined) }
     })
     .filter(({ links }) => links.length > 0)
