@@ -1,3 +1,7 @@
 /** The exports of `@callsign/sdk/ui`: custom elements for calling apps. Importing it defines them. */
 
+export { CallsignDevices } from './home/devices.ts'
+export { CallsignProof } from './home/proof.ts'
+export { CallsignSignIn } from './home/sign-in.ts'
+export { browserName } from './names.ts'
 export { useWords, type Word } from './words.ts'
