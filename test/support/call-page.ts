@@ -26,9 +26,7 @@ export async function openCallPage(
 ): Promise<Page> {
   const context = await browser.newContext(options)
   const page = await context.newPage()
-  await page.route('http://call.test/', route =>
-    route.fulfill({ contentType: 'text/html', body: PAGE }),
-  )
+  await page.route('http://call.test/', route => route.fulfill({ contentType: 'text/html', body: PAGE }))
   await page.goto('http://call.test/')
   await page.evaluate(`(() => { ${script} })()`)
   await page.evaluate(STAND_INS)

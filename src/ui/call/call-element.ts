@@ -210,8 +210,8 @@ export class CallsignCall extends CallsignElement {
   #keyMenu(call: Call, fingerprint: string): View {
     const { me } = this
     if (me === undefined) return nothing
-    const label = html`<span class="unit">${word('call-encrypted')}</span><span class="inline">: ${word('call-same-digits')}</span>
-      <span class="inline digits" aria-hidden="true">${fingerprint}</span>`
+    const label = html`<span class="unit">${word('call-encrypted')}<span class="inline">: ${word('call-same-digits')}
+      <b aria-hidden="true">${fingerprint}</b></span></span>`
     return this.#menuView('key', 'call-encrypted', label, keyView(call, me, this.#devices ?? []))
   }
 

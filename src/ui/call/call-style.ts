@@ -100,8 +100,8 @@ export const CALL_STYLE = css`
     color: var(--good);
   }
 
-  .pill .digits {
-    font-size: 0.95rem;
+  .inline b {
+    font: 0.95rem ui-monospace, "SF Mono", Menlo, Consolas, monospace;
   }
 
   .inline {

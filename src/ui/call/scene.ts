@@ -100,21 +100,15 @@ function screenTile(peer: MediaPeer, participants: readonly CallMember[]): Tile 
   }
 }
 
-function ownTile({
-  local,
-  hasCamera,
-  isCameraOff,
-  hasMicrophone,
-  isMuted,
-  isSpeaking,
-  quality,
-}: MediaView): Tile {
+function ownTile(media: MediaView): Tile {
+  const { local, isCameraOff, hasMicrophone, isMuted, isSpeaking, quality } = media
+  const hasTrack = local !== undefined && local.getVideoTracks().length > 0
   return {
     key: 'own',
     kind: 'own',
     name: word('call-you'),
-    stream: local !== undefined && hasCamera ? { kind: 'own', local } : undefined,
-    hasPicture: local !== undefined && hasCamera && !isCameraOff,
+    stream: hasTrack ? { kind: 'own', local } : undefined,
+    hasPicture: hasTrack && !isCameraOff,
     isMuted: hasMicrophone && isMuted,
     isSpeaking: isSpeaking && !isMuted,
     trouble: quality === 'poor' ? word('call-link-is-weak') : undefined,
