@@ -15,14 +15,16 @@ export interface PageBlock {
   readonly language: string
   /** The file of the example that it is from. */
   readonly file: string | undefined
+  /** The test that the comment before it names. */
+  readonly test: string | undefined
   readonly text: string
 }
 
 /** The blocks of a page of `docs`, in their order. */
 export function blocksOf(page: string): readonly PageBlock[] {
   const text = readFileSync(join(PROJECT_ROOT, 'docs', page), 'utf8')
-  const found = text.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]+?)^```$/gm)
-  return Array.from(found, ([, language = '', file, text = '']) => ({ language, file, text }))
+  const found = text.matchAll(/^(?:<!-- run: (\S+) -->\n)?```(\S+)(?: (\S+))?\n([\s\S]+?)^```$/gm)
+  return Array.from(found, ([, test, language = '', file, text = '']) => ({ language, file, test, text }))
 }
 
 export class Reader {
