@@ -96,6 +96,7 @@ export class Reader {
     const here = block
       .replaceAll('3000', `${this.#port}`)
       .replaceAll('http://127.0.0.1:9070', this.#environment.SERVER_API_URL!)
+      .replaceAll('http://127.0.0.1:8080', this.#environment.SERVER_URL!)
       // A command may go on in the next line.
       .replaceAll(/ \\\n */g, ' ')
     const lines = here.trimEnd().split('\n')
