@@ -84,7 +84,7 @@ try {
     peerDependenciesMeta,
   }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: needed }, null, 2))
-  copyFileSync(join(ROOT, 'docs', 'build', 'sdk.md'), join(folder, 'README.md'))
+  copyFileSync(join(ROOT, 'docs', 'build', 'web.md'), join(folder, 'README.md'))
   packFolder(folder, process.argv[2] ?? join(ROOT, 'dist'), `callsign-sdk-${version}.tgz`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
