@@ -40,5 +40,5 @@ for (const [path, name] of Object.entries(SDK)) {
   const file = fileURLToPath(import.meta.resolve(name))
   app.get(path, (_request, response) => response.sendFile(file))
 }
-app.use(express.static('public'))
+app.use(express.static(`${import.meta.dirname}/public`))
 app.listen(PORT, '127.0.0.1', () => console.log(`http://localhost:${PORT}`))
