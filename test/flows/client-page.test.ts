@@ -201,7 +201,7 @@ t.test('a call declined, one given up, and one without a camera', { skip: skipWi
   await button(bob, 'Video call to Ann').click()
   await button(ann, 'Answer').click()
   t.equal(await digitsOf(ann, 1), await digitsOf(bob, 1))
-  await ann.getByText('signalling only').waitFor()
+  await ann.getByText('does not let this page use the camera or microphone').waitFor()
   await ann.locator('figcaption').getByText(/^Bob$/).waitFor()
   t.pass('the devices are connected to each other all the same')
 })

@@ -3,10 +3,11 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { Call, CallMember, CallParticipant } from '../../src/app/app.ts'
+import type { MediaPeer, MediaView } from '../../src/ui/media/media-view.ts'
 import type { App } from './app.ts'
 import { type Icon, iconView } from './icons.ts'
 import { inviteesView } from './people-view.ts'
-import type { MediaPeer, MediaView, State } from './state.ts'
+import type { State } from './state.ts'
 import { durationText } from './times.ts'
 import { avatar, CONNECTIONS, namesText, type View } from './view-parts.ts'
 
@@ -204,16 +205,16 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
   const { media, doing } = state
   const { isMuted, isCameraOff, isSoundOn, local, peers, screen, canShareScreen } = media
   const hasSound = (local?.getAudioTracks().length ?? 0) > 0
-  const hasCamera = (local?.getVideoTracks().length ?? 0) > 0
+  const hasCamera = call.isVideo && media.hasCamera && (hasSound || !isCameraOff)
   const canEnd = call.isHost || call.participants.length === 2
   const isEnding = doing.has('end')
   const end = () => app.act('end', () => call.end())
   const leave = () => app.act('end', () => call.leave())
   return html`<p class="controls">
-    ${hasSound ? toggle('Microphone', 'microphone', 'Mic', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
-    ${hasCamera ? toggle('Camera', 'camera', 'Camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
+    ${hasSound ? toggle('Microphone', 'microphone', 'Mic', !isMuted, () => app.calls.media?.mute(!isMuted)) : nothing}
+    ${hasCamera ? toggle('Camera', 'camera', 'Camera', !isCameraOff, () => app.calls.media?.coverCamera(!isCameraOff)) : nothing}
     ${canShareScreen ? screenToggle(screen !== undefined, app) : nothing}
-    ${peers.length > 0 ? toggle('Sound', 'sound', 'Sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
+    ${peers.length > 0 ? toggle('Sound', 'sound', 'Sound', isSoundOn, () => app.calls.media?.playSound(!isSoundOn)) : nothing}
     ${
       call.state === 'ringing'
         ? wayOut('Cancel the call', 'Cancel', 'hangUp', isEnding, end)
@@ -230,7 +231,7 @@ function toggle(name: string, icon: Icon, caption: string, isOn: boolean, act: (
 
 /** Off is the usual state. */
 function screenToggle(isOn: boolean, app: App): TemplateResult {
-  const share = () => app.act('screen', () => app.calls.media.shareScreen(!isOn))
+  const share = () => app.act('screen', () => app.calls.media?.shareScreen(!isOn))
   return html`<button class="round quiet-off" aria-pressed=${isOn} aria-label="Share the screen" title=${isOn ? 'Stop sharing' : 'Share the screen'}
     @click=${share}><span class="disc">${iconView('screen')}</span><span aria-hidden="true">Screen</span></button>`
 }

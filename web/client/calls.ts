@@ -8,12 +8,15 @@ import {
   hasCode,
   type KeyAsk,
 } from '../../src/app/app.ts'
-import { Media } from './media.ts'
+import { Media } from '../../src/ui/media/media.ts'
+import { NO_MEDIA } from '../../src/ui/media/media-view.ts'
 import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
 
 export class Calls {
-  readonly media: Media
+  /** Of the call that this tab is in. */
+  media: Media | undefined
+  #mediaCall: Call | undefined
   readonly #me: Callsign
   readonly #store: Store
   readonly #heard = new WeakSet<Call>()
@@ -21,7 +24,6 @@ export class Calls {
   constructor(me: Callsign, store: Store) {
     this.#me = me
     this.#store = store
-    this.media = new Media(me, store)
   }
 
   /** Shows the calls as they are now. */
@@ -30,7 +32,17 @@ export class Calls {
     for (const call of calls) if (!this.#heard.has(call)) this.#hear(call)
     const call = calls.find(one => !isRing(one))
     this.#store.update({ rings: calls.filter(isRing), call })
-    this.media.follow(call)
+    this.#showMedia(call)
+  }
+
+  #showMedia(call: Call | undefined): void {
+    if (call === this.#mediaCall) return
+    this.media?.close()
+    const media = call && new Media(this.#me, call, { newWorker })
+    this.media = media
+    this.#mediaCall = call
+    media?.on('changed', () => this.media === media && this.#store.update({ media: media.view }))
+    this.#store.update({ media: media?.view ?? NO_MEDIA })
   }
 
   async start(userIds: readonly string[], video: boolean): Promise<void> {
@@ -85,7 +97,6 @@ export class Calls {
 
   #hear(call: Call): void {
     this.#heard.add(call)
-    call.on('key', () => this.media.onKey())
     call.on('ended', ({ reason }) => this.#onEnded(call, reason))
     call.on('error', error => {
       // Without a connection the page says that.
@@ -112,6 +123,11 @@ export class Calls {
     if (!hasRung) this.#store.update({ keyAsks: [] })
     if (this.#me.userId !== undefined) await this.loadHistory().catch(error => this.#store.sayFailure(error))
   }
+}
+
+/** A file of this server: the policy of its pages allows no worker of a Blob URL. */
+function newWorker(): Worker {
+  return new Worker(new URL('../../src/app/media/worker.js', import.meta.url), { type: 'module' })
 }
 
 /** Also while it is answered. */

@@ -21,7 +21,7 @@ const store = new Store((state: State) => {
   render(pageView(state, app), root)
   root.querySelector<HTMLDialogElement>('dialog:not([open])')?.show()
   keepFocus()
-  playStreams(root, state.media, () => store.updateMedia({ isSoundOn: false }))
+  playStreams(root, state.media, () => app.calls.media?.playSound(false))
 })
 const app = new App(store)
 

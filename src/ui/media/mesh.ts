@@ -3,11 +3,14 @@
  * signals go over a topic that any user of a development server may read, encrypted with a key made from the call's.
  */
 
-import type { Call, Callsign } from '../../src/app/app.ts'
+import { type Call, type Callsign, hasCode } from '../../app/app.ts'
+import { LinkWatch } from '../../app/media/link-watch.ts'
+import type { Quality, StreamName } from '../../app/media/media.ts'
+import { word } from '../words.ts'
 import type { Carrier } from './carrier.ts'
+import type { MediaPeer } from './media-view.ts'
 import { type LinkSignal, PeerLink } from './peer-link.ts'
 import { openSignal, type SealedSignal, sealSignal } from './signals.ts'
-import type { MediaPeer } from './state.ts'
 
 /** `hello` asks all present devices to connect; `here` answers that this one waits for an offer. */
 type Signal = { readonly from: string; readonly instance: string } & (
@@ -27,32 +30,60 @@ const INSTANCE = crypto.randomUUID()
 export class Mesh implements Carrier {
   readonly #me: Callsign
   readonly #call: Call
-  readonly #onPeers: (peers: readonly MediaPeer[]) => void
+  readonly #onChange: () => void
+  readonly #tracks = new Map<StreamName, MediaStreamTrack>()
+  readonly #links = new LinkWatch(() => this.#show())
+  readonly #looking: ReturnType<typeof setInterval>
+  problem: string | undefined
   readonly #peers = new Map<string, Peer>()
   #iceServers: RTCIceServer[] = []
-  #local: MediaStream | undefined
   #unwatch: (() => void) | undefined
   #isClosed = false
+  #isLooking = false
+  #looks = 0
   /** Signals of an epoch whose key has not come yet. */
   #early: SealedSignal[] = []
   /** An offer is to be read before its candidates. */
   #inOrder: Promise<void> = Promise.resolve()
 
-  constructor(me: Callsign, call: Call, onPeers: (peers: readonly MediaPeer[]) => void) {
+  constructor(me: Callsign, call: Call, onChange: () => void) {
     this.#me = me
     this.#call = call
-    this.#onPeers = onPeers
+    this.#onChange = onChange
+    this.#looking = setInterval(() => void this.#look(), LOOK_MS)
     void this.#open()
+  }
+
+  get peers(): readonly MediaPeer[] {
+    return [...this.#peers].map(([name, { link }]) => this.#peerView(name, link))
+  }
+
+  get quality(): Quality {
+    return this.#links.qualityOf(OWN)
+  }
+
+  get isSpeaking(): boolean {
+    return this.#links.speaking.active === OWN
   }
 
   async #open(): Promise<void> {
     this.#iceServers = await this.#relays()
     if (this.#isClosed) return
     const onMessage = (message: unknown) => this.#onSealed(message as SealedSignal)
-    const unwatch = await this.#me.watch(topicOf(this.#call), onMessage).catch(() => () => {})
+    const unwatch = await this.#me
+      .watch(topicOf(this.#call), onMessage)
+      .catch(error => this.#onRefused(error))
+    if (unwatch === undefined) return
     if (this.#isClosed) return unwatch()
     this.#unwatch = unwatch
     this.onConnected()
+  }
+
+  /** Only development servers have the topic. */
+  #onRefused(error: unknown): undefined {
+    if (hasCode(error, 'OFFLINE')) return
+    this.problem = word('no-gateway')
+    this.#show()
   }
 
   onParticipants(): void {
@@ -71,13 +102,20 @@ export class Mesh implements Carrier {
     void this.#send({ ...this.#sender, kind: 'hello' })
   }
 
-  send(local: MediaStream): void {
-    this.#local = local
-    for (const { link } of this.#peers.values()) link.addTracks(local)
+  send(name: StreamName, track: MediaStreamTrack | undefined): void {
+    if (track === undefined) this.#tracks.delete(name)
+    else this.#tracks.set(name, track)
+    for (const { link } of this.#peers.values()) link.put(name, track)
+  }
+
+  /** The track is muted already: tells each device. */
+  mute(): void {
+    for (const { link } of this.#peers.values()) link.describe()
   }
 
   close(): void {
     this.#isClosed = true
+    clearInterval(this.#looking)
     this.#unwatch?.()
     for (const name of this.#peers.keys()) this.#drop(name)
   }
@@ -139,7 +177,7 @@ export class Mesh implements Carrier {
     const link = new PeerLink({
       isPolite: this.#name < from,
       iceServers: this.#iceServers,
-      local: this.#local,
+      tracks: this.#tracks,
       send: signal => void this.#send({ ...this.#sender, to: from, toInstance: instance, ...signal }),
       onChange: () => this.#show(),
     })
@@ -164,18 +202,58 @@ export class Mesh implements Carrier {
   }
 
   #show(): void {
-    if (this.#isClosed) return
-    const peers = [...this.#peers].map(([name, { link }]) => {
-      const hasStream = link.stream.getTracks().length > 0
-      const play = (video: HTMLVideoElement) => {
-        if (video.srcObject !== link.stream) video.srcObject = link.stream
-      }
-      const hasPicture = link.stream.getVideoTracks().length > 0
-      return { id: name, userId: name.split('_')[0]!, state: link.state, hasStream, hasPicture, play }
+    if (!this.#isClosed) this.#onChange()
+  }
+
+  #peerView(name: string, link: PeerLink): MediaPeer {
+    const quality = link.state === 'interrupted' ? 'lost' : this.#links.qualityOf(name)
+    const play = (video: HTMLVideoElement, isScreen: boolean) => {
+      const stream = isScreen ? link.screen : link.stream
+      if (video.srcObject !== stream) video.srcObject = stream
+    }
+    return {
+      id: name,
+      userId: name.split('_')[0]!,
+      state: link.state === 'connected' ? LINKS[quality] : link.state,
+      quality,
+      hasStream: link.stream.getTracks().length > 0,
+      hasPicture: link.has('camera'),
+      hasScreen: link.has('screen'),
+      play,
+      isMuted: link.isMuted,
+      isSpeaking: this.#links.speaking.active === name,
+    }
+  }
+
+  /** Follows the active speaker and each link's quality, by the rules of calls with a gateway. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    const looked = await Promise.all(
+      [...this.#peers].map(async ([feed, { link }]) => ({ feed, ...(await link.look()) })),
+    ).finally(() => {
+      this.#isLooking = false
     })
-    this.#onPeers(peers)
+    if (this.#isClosed) return
+    const streams = looked.flatMap(({ feed, received }) => received.map(one => ({ ...one, feed })))
+    const own = {
+      level: Math.max(0, ...looked.map(({ level }) => level)),
+      isBad: looked.length > 0 && looked.every(({ isBad }) => isBad),
+      isSending: false,
+      reports: 0,
+      state: 'connected' as const,
+    }
+    if (this.#links.listen(streams, own)) this.#show()
+    const feeds = looked.map(({ feed }) => feed)
+    if (++this.#looks % LOOKS_OF_WATCH === 0) this.#links.measure(feeds, streams, own)
   }
 }
+
+const LINKS = { good: 'connected', poor: 'weak', lost: 'interrupted' } as const
+/** This device's own voice and link, as the watch names them. */
+const OWN = 'own'
+const LOOK_MS = 250
+const LOOKS_OF_WATCH = 8
 
 function topicOf({ callId }: Call): string {
   return `/topic/dev.media-${callId}`

@@ -1,7 +1,7 @@
 /** Signals of media on a public topic, encrypted with a key made from the call's. */
 
-import type { Call } from '../../src/app/app.ts'
-import { decodeBase64, encodeBase64 } from '../../src/log/base64.ts'
+import type { Call } from '../../app/app.ts'
+import { decodeBase64, encodeBase64 } from '../../log/base64.ts'
 
 export interface SealedSignal {
   readonly epoch: number
