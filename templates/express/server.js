@@ -1,4 +1,4 @@
-/** Serves the page, and the SDK in one file. */
+/** Serves the page, and the SDK in files of its own. */
 
 import { fileURLToPath } from 'node:url'
 import express from 'express'
@@ -13,8 +13,7 @@ const POLICY = [
   "style-src 'self'",
   "img-src 'self' data: blob:",
   "media-src 'self' blob:",
-  // The SDK starts the worker that encrypts sound and picture from its own text.
-  "worker-src 'self' blob:",
+  "worker-src 'self'",
   `connect-src 'self' ${server} ${server.replace(/^http/, 'ws')} ${MEDIA}`,
   "base-uri 'none'",
   "form-action 'none'",
@@ -22,6 +21,7 @@ const POLICY = [
 ].join('; ')
 const SDK = {
   '/callsign.js': '@callsign/sdk/browser',
+  '/callsign-media-worker.js': '@callsign/sdk/app/media-worker',
   '/callsign-service-worker.js': '@callsign/sdk/browser/service-worker',
 }
 

@@ -2,38 +2,36 @@
 
 import { pins, server } from './pins.js'
 
-const { Callsign, indexedDbStorage, Media } = callsign
+const { browserName, Callsign, indexedDbStorage, Media } = callsign
 
-const me = new Callsign({
-  server,
-  pins,
-  storage: indexedDbStorage(),
-  device: { deviceInfo: { platform: 'web', locale: navigator.language } },
-  language: document.documentElement.lang,
-})
-const [main, rings, name, connection] = ['main', '#rings', '#name', '#connection'].map(selector =>
-  document.querySelector(selector),
-)
-for (const tag of ['callsign-notices', 'callsign-proof']) document.querySelector(tag).me = me
+const storage = indexedDbStorage()
+const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
+const me = new Callsign({ server, pins, storage, device, language: document.documentElement.lang })
 
-const signIn = make('callsign-sign-in', { me })
+const [main, rings, name, connection, notices, signIn, proof] = [
+  ...['main', '#rings', '#name', '#connection'],
+  ...['callsign-notices', 'callsign-sign-in', 'callsign-proof'],
+].map(selector => document.querySelector(selector))
+for (const element of [notices, signIn, proof]) element.me = me
+signIn.storage = storage
+
 const contacts = make('callsign-contacts', { me })
 const home = [contacts, make('callsign-devices', { me }), make('callsign-account', { me })]
 let lobby
-/** Chosen in the lobby for the call that follows. */
+/** From the lobby, for the call that follows. */
 let choice
+/** The policy of server.js allows workers from files alone. */
+const newWorker = () => new Worker('/callsign-media-worker.js')
 const ringOf = kept(call => make('callsign-ring', { me, call }))
-const pageOf = kept(call => {
-  const media = new Media(me, call, choice)
-  call.on('ended', () => media.close())
-  return make('callsign-call', { me, call, media })
-})
+const pageOf = kept(call =>
+  make('callsign-call', { me, call, media: new Media(me, call, { ...choice, newWorker }) }),
+)
 
 contacts.addEventListener('call', ({ detail: { contacts, video } }) => {
   lobby = make('callsign-lobby', { me })
   lobby.addEventListener('start', ({ detail }) => {
     choice = detail.choice
-    me.call(contacts, { video })
+    notices.attempt(() => me.call(contacts, { video }))
     leaveLobby()
   })
   lobby.addEventListener('cancel', leaveLobby)
@@ -50,15 +48,14 @@ function draw() {
   const call = me.calls.find(one => !isRinging(one))
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection
-  document.body.classList.toggle('in-call', call !== undefined)
   place(rings, me.calls.filter(isRinging).map(ringOf))
-  place(main, me.userId === undefined ? [signIn] : call ? [pageOf(call)] : lobby ? [lobby] : home)
+  place(main, me.userId === undefined ? [] : call ? [pageOf(call)] : lobby ? [lobby] : home)
 }
 
 /** Leaves elements alone that are in the page already: they keep the focus, and what is typed into them. */
 function place(parent, elements) {
   const isSame =
-    elements.length === parent.children.length && elements.every(one => one.parentElement === parent)
+    parent.children.length === elements.length && elements.every(one => one.parentElement === parent)
   if (!isSame) parent.replaceChildren(...elements)
 }
 
@@ -66,7 +63,7 @@ function make(tag, members) {
   return Object.assign(document.createElement(tag), members)
 }
 
-/** One element for each call. */
+/** Makes one element for each call. */
 function kept(make) {
   const made = new WeakMap()
   return call => {
@@ -77,6 +74,5 @@ function kept(make) {
 }
 
 me.on('changed', draw)
-navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
-await me.resume()
 draw()
+navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)

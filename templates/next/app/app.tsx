@@ -2,32 +2,24 @@
 
 import { type Call, Callsign, type Contact, indexedDbStorage } from '@callsign/sdk/app'
 import { useCalls, useCallsign } from '@callsign/sdk/react'
-import { Media } from '@callsign/sdk/ui'
-import { useEffect, useState } from 'react'
+import { browserName, type CallsignNotices, Media, type MediaChoice } from '@callsign/sdk/ui'
+import { type RefObject, useRef, useState } from 'react'
 import { pins, server } from './pins.ts'
 
-type Choice = ConstructorParameters<typeof Media>[2]
-
+const storage = indexedDbStorage()
+const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
 /** Of this page, whatever React mounts twice. */
-const me = new Callsign({
-  server,
-  pins,
-  storage: indexedDbStorage(),
-  device: { deviceInfo: { platform: 'web', locale: navigator.language } },
-  language: document.documentElement.lang,
-})
-const started = me.resume()
+const me = new Callsign({ server, pins, storage, device, language: document.documentElement.lang })
 navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
 
 export default function App() {
   const { userId, user, connection } = useCallsign(me)
   const calls = useCalls(me)
-  const [isStarted, setStarted] = useState(false)
-  useEffect(() => void started.finally(() => setStarted(true)), [])
+  const notices = useRef<CallsignNotices>(null)
   const ringing = calls.filter(({ isIncoming, state }) => isIncoming && state === 'ringing')
   const current = calls.find(one => !ringing.includes(one))
   return (
-    <div id="app" className={current === undefined ? '' : 'in-call'}>
+    <>
       <header>
         <h1>My app</h1>
         <span id="name">{user?.displayName}</span>
@@ -35,29 +27,30 @@ export default function App() {
           {userId === undefined ? '' : connection}
         </span>
       </header>
-      <callsign-notices me={me} />
+      <div className="over">
+        <callsign-notices ref={notices} me={me} />
+        {ringing.map(({ call }) => (
+          <callsign-ring key={call.callId} me={me} call={call} />
+        ))}
+      </div>
       <callsign-proof me={me} />
-      {ringing.map(({ call }) => (
-        <callsign-ring key={call.callId} me={me} call={call} />
-      ))}
-      <main>
-        {userId !== undefined ? <Calls call={current?.call} /> : isStarted && <callsign-sign-in me={me} />}
-      </main>
-    </div>
+      <callsign-sign-in me={me} storage={storage} />
+      <main>{userId !== undefined && <Calls call={current?.call} notices={notices} />}</main>
+    </>
   )
 }
 
 /** The call, the lobby before it, and the home page before that. */
-function Calls({ call }: { call: Call | undefined }) {
+function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<CallsignNotices | null> }) {
   const [wanted, setWanted] = useState<{ contacts: readonly Contact[]; video: boolean }>()
-  const [choice, setChoice] = useState<Choice>()
+  const [choice, setChoice] = useState<MediaChoice>()
   if (call !== undefined)
     return <callsign-call key={call.callId} me={me} call={call} media={mediaOf(call, choice)} />
   if (wanted !== undefined) {
     const start = ({ detail }: CustomEvent) => {
       setChoice(detail.choice)
-      void me.call(wanted.contacts, { video: wanted.video })
       setWanted(undefined)
+      void notices.current?.attempt(() => me.call(wanted.contacts, { video: wanted.video }))
     }
     return <callsign-lobby me={me} onstart={start} oncancel={() => setWanted(undefined)} />
   }
@@ -72,10 +65,9 @@ function Calls({ call }: { call: Call | undefined }) {
 
 const medias = new WeakMap<Call, Media>()
 
-/** Opened once for a call, and closed as it ends. */
-function mediaOf(call: Call, choice: Choice): Media {
+/** Sound and picture of a call, opened once. */
+function mediaOf(call: Call, choice: MediaChoice | undefined): Media {
   const media = medias.get(call) ?? new Media(me, call, choice)
-  if (!medias.has(call)) call.on('ended', () => media.close())
   medias.set(call, media)
   return media
 }
