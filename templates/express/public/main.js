@@ -18,17 +18,16 @@ signIn.storage = storage
 const contacts = make('callsign-contacts', { me })
 const home = [contacts, make('callsign-devices', { me }), make('callsign-account', { me })]
 let lobby
-/** From the lobby, for the call that follows. */
+/** From the lobby, for the call that it starts. */
 let choice
 /** The policy of server.js allows workers from files alone. */
 const newWorker = () => new Worker('/callsign-media-worker.js')
 const ringOf = kept(call => make('callsign-ring', { me, call }))
-const pageOf = kept(call =>
-  make('callsign-call', { me, call, media: new Media(me, call, { ...choice, newWorker }) }),
-)
+const mediaOf = call => new Media(me, call, { ...(call.isIncoming ? undefined : choice), newWorker })
+const pageOf = kept(call => make('callsign-call', { me, call, media: mediaOf(call) }))
 
 contacts.addEventListener('call', ({ detail: { contacts, video } }) => {
-  lobby = make('callsign-lobby', { me })
+  lobby = make('callsign-lobby', { me, video })
   lobby.addEventListener('start', ({ detail }) => {
     choice = detail.choice
     notices.attempt(() => me.call(contacts, { video }))
@@ -44,7 +43,7 @@ function leaveLobby() {
 }
 
 function draw() {
-  const isRinging = ({ isIncoming, state }) => isIncoming && state === 'ringing'
+  const isRinging = ({ isIncoming, state }) => isIncoming && (state === 'ringing' || state === 'joining')
   const call = me.calls.find(one => !isRinging(one))
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection

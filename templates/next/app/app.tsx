@@ -16,7 +16,9 @@ export default function App() {
   const { userId, user, connection } = useCallsign(me)
   const calls = useCalls(me)
   const notices = useRef<CallsignNotices>(null)
-  const ringing = calls.filter(({ isIncoming, state }) => isIncoming && state === 'ringing')
+  const ringing = calls.filter(
+    ({ isIncoming, state }) => isIncoming && (state === 'ringing' || state === 'joining'),
+  )
   const current = calls.find(one => !ringing.includes(one))
   return (
     <>
@@ -52,7 +54,9 @@ function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<C
       setWanted(undefined)
       void notices.current?.attempt(() => me.call(wanted.contacts, { video: wanted.video }))
     }
-    return <callsign-lobby me={me} onstart={start} oncancel={() => setWanted(undefined)} />
+    return (
+      <callsign-lobby me={me} video={wanted.video} onstart={start} oncancel={() => setWanted(undefined)} />
+    )
   }
   return (
     <>
@@ -67,7 +71,7 @@ const medias = new WeakMap<Call, Media>()
 
 /** Sound and picture of a call, opened once. */
 function mediaOf(call: Call, choice: MediaChoice | undefined): Media {
-  const media = medias.get(call) ?? new Media(me, call, choice)
+  const media = medias.get(call) ?? new Media(me, call, call.isIncoming ? undefined : choice)
   medias.set(call, media)
   return media
 }

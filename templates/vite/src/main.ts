@@ -21,14 +21,15 @@ signIn.storage = storage
 const contacts = make('callsign-contacts', { me })
 const home = [contacts, make('callsign-devices', { me }), make('callsign-account', { me })]
 let lobby: Tags['callsign-lobby'] | undefined
-/** From the lobby, for the call that follows. */
+/** From the lobby, for the call that it starts. */
 let choice: MediaChoice | undefined
 const ringOf = kept(call => make('callsign-ring', { me, call }))
-const pageOf = kept(call => make('callsign-call', { me, call, media: new Media(me, call, choice) }))
+const mediaOf = (call: Call) => new Media(me, call, call.isIncoming ? undefined : choice)
+const pageOf = kept(call => make('callsign-call', { me, call, media: mediaOf(call) }))
 
 contacts.addEventListener('call', event => {
   const { contacts, video } = (event as CustomEvent).detail
-  lobby = make('callsign-lobby', { me })
+  lobby = make('callsign-lobby', { me, video })
   lobby.addEventListener('start', event => {
     choice = (event as CustomEvent).detail.choice
     void notices.attempt(() => me.call(contacts, { video }))
@@ -44,7 +45,8 @@ function leaveLobby(): void {
 }
 
 function draw(): void {
-  const isRinging = ({ isIncoming, state }: Call) => isIncoming && state === 'ringing'
+  const isRinging = ({ isIncoming, state }: Call) =>
+    isIncoming && (state === 'ringing' || state === 'joining')
   const call = me.calls.find(one => !isRinging(one))
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection
