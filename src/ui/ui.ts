@@ -1,5 +1,6 @@
 /** The exports of `@callsign/sdk/ui`: custom elements for calling apps. Importing it defines them. */
 
+export { CallsignCall } from './call/call-element.ts'
 export { CallsignDevices } from './home/devices.ts'
 export { CallsignProof } from './home/proof.ts'
 export { CallsignSignIn } from './home/sign-in.ts'
