@@ -114,7 +114,7 @@ t.test('the modules of pages are of folders that browsers may read, and have a m
     .map(({ path }) => path)
     .filter(path => !PAGES.includes(path))
   const allowed =
-    /^\/dev\/modules\/(?:(?:web|src\/(?:app|client|log))\/.*\.(?:js|css|svg)|src\/(?:back-off|errors|limits|recent)\.js)$/
+    /^\/dev\/modules\/(?:(?:web|src\/(?:app|client|log|ui))\/.*\.(?:js|css|svg)|src\/(?:back-off|errors|limits|recent)\.js)$/
   t.same(
     paths.filter(path => !allowed.test(path)),
     [],
