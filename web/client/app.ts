@@ -53,6 +53,10 @@ export class App {
     this.#store = store
   }
 
+  get me(): Callsign {
+    return this.#signedIn.me
+  }
+
   get contacts(): Contacts {
     return this.#signedIn.contacts
   }

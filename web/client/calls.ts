@@ -1,15 +1,7 @@
 /** Calls of this tab, for the views: those that ring, the one that it is in with its media, and those that were. */
 
-import {
-  type Call,
-  type CallEnding,
-  type Callsign,
-  type CallsignError,
-  hasCode,
-  type KeyAsk,
-} from '../../src/app/app.ts'
+import { type Call, type CallEnding, type Callsign, type CallsignError, hasCode } from '../../src/app/app.ts'
 import { Media } from '../../src/ui/media/media.ts'
-import { NO_MEDIA } from '../../src/ui/media/media-view.ts'
 import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
 
@@ -38,20 +30,12 @@ export class Calls {
   #showMedia(call: Call | undefined): void {
     if (call === this.#mediaCall) return
     this.media?.close()
-    const media = call && new Media(this.#me, call, { newWorker })
-    this.media = media
+    this.media = call && new Media(this.#me, call, { newWorker })
     this.#mediaCall = call
-    media?.on('changed', () => this.media === media && this.#store.update({ media: media.view }))
-    this.#store.update({ media: media?.view ?? NO_MEDIA })
   }
 
   async start(userIds: readonly string[], video: boolean): Promise<void> {
     await this.#me.call(userIds, { video })
-    this.#store.update({ marked: new Set() })
-  }
-
-  async invite(userIds: readonly string[]): Promise<void> {
-    await this.#store.presentCall.invite(userIds)
     this.#store.update({ marked: new Set() })
   }
 
@@ -69,25 +53,12 @@ export class Calls {
     }
   }
 
-  /** An `OWN_DEVICE_IN_SET`. In a call there is nothing to go on with: the next key is taken. */
-  askAboutDevice(call: Call, error: CallsignError, goOn = async () => {}): void {
+  /** An `OWN_DEVICE_IN_SET`. */
+  askAboutDevice(call: Call, error: CallsignError, goOn: () => Promise<void>): void {
     this.#store.ask(error, async () => {
       await call.acceptDevice(String(error.members.name))
       await goOn()
     })
-  }
-
-  /** The person says that a device which asks for the key is who it says. */
-  async grantKey(ask: KeyAsk): Promise<void> {
-    this.refuseKey(ask)
-    await this.#store.presentCall.grantKey(ask)
-    const isOwn = ask.userId === this.#me.userId
-    const whose = isOwn ? 'Another device of yours' : `Another device of ${this.#me.contacts.nameOf(ask)}`
-    this.#store.say('good', `${whose} comes in: this tab has given it the key.`)
-  }
-
-  refuseKey({ deviceId }: KeyAsk): void {
-    this.#store.update({ keyAsks: this.#store.state.keyAsks.filter(one => one.deviceId !== deviceId) })
   }
 
   async loadHistory(): Promise<void> {
@@ -99,18 +70,12 @@ export class Calls {
     this.#heard.add(call)
     call.on('ended', ({ reason }) => this.#onEnded(call, reason))
     call.on('error', error => {
-      // Without a connection the page says that.
-      if (hasCode(error, 'OFFLINE')) return
-      const isOwnDevice = hasCode(error, 'OWN_DEVICE_IN_SET')
-      if (!isRing(call)) return isOwnDevice ? this.askAboutDevice(call, error) : this.#store.sayFailure(error)
-      const isQuestion = isOwnDevice || hasCode(error, 'KEYS_RESET', 'INVITATION_OLD')
+      // Without a connection the page says that; a call says what happens in it.
+      if (!isRing(call) || hasCode(error, 'OFFLINE')) return
+      const isQuestion = hasCode(error, 'OWN_DEVICE_IN_SET', 'KEYS_RESET', 'INVITATION_OLD')
       const refusal = { sentence: this.#store.sentenceOf(error), isQuestion }
       const refusals = new Map(this.#store.state.refusals).set(call.callId, refusal)
       this.#store.update({ refusals })
-    })
-    call.on('key-asked', ask => {
-      this.refuseKey(ask)
-      this.#store.update({ keyAsks: [...this.#store.state.keyAsks, ask] })
     })
   }
 
@@ -120,7 +85,6 @@ export class Calls {
     const hasRung = call.hostUserId === undefined
     const words = hasRung ? ringEndingOf(reason, call.caller.name) : (ENDINGS[reason] ?? 'The call is over.')
     if (words !== undefined) this.#store.say('good', words)
-    if (!hasRung) this.#store.update({ keyAsks: [] })
     if (this.#me.userId !== undefined) await this.loadHistory().catch(error => this.#store.sayFailure(error))
   }
 }
