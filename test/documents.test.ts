@@ -275,10 +275,10 @@ t.test('the list of tables is printed from their descriptions', async t => {
   t.equal(house, withTableList(house), 'run `node dist/scripts/support/write-table-list.js`')
 })
 
-t.test('the page of the server API has every operation and code, and no further one', async t => {
-  const page = read('docs/build/server-api.md')
+t.test('the reference of the server API has every operation and code, and no further one', async t => {
+  const page = read('docs/reference/operations.md')
   const [, operations = '', codes = ''] =
-    /^## Operations$([\s\S]+)^## Codes$([\s\S]+)^## Rates$/m.exec(page) ?? []
+    /^## The server API$([\s\S]+)^### Codes of the server API$([\s\S]+)$/m.exec(page) ?? []
   const told = [...operations.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) [^`]+)`/g)].map(([, name]) => name!)
   const served = SERVER_OPERATIONS.map(
     ({ method, path }) => `${method} ${path.replace('/server/api/v1/', '')}`,

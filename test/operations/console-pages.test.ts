@@ -112,9 +112,9 @@ t.test('no page stays empty because many tabs were opened', async t => {
 t.test('the modules of pages are of folders that browsers may read, and have a media type', async t => {
   const paths = pageRoutes()
     .map(({ path }) => path)
-    .filter(path => !PAGES.includes(path))
+    .filter(path => ![...PAGES, '/dev/callsign.js'].includes(path))
   const allowed =
-    /^\/dev\/modules\/(?:(?:web|src\/(?:app|client|log|ui))\/.*\.(?:js|css|svg)|src\/(?:back-off|errors|limits|recent)\.js)$/
+    /^\/dev\/modules\/(?:(?:web|src\/(?:app|ui|client|log))\/.*\.(?:js|css|svg)|src\/(?:back-off|errors|limits|recent)\.js)$/
   t.same(
     paths.filter(path => !allowed.test(path)),
     [],
@@ -127,4 +127,5 @@ t.test('without the pages built, a missing page is not found, and no fault', asy
   t.equal((await fetch(`${url}/dev`)).status, 200)
   t.equal((await fetch(`${url}/dev/modules/web/base.css`)).status, 404)
   t.equal((await fetch(`${url}/dev/modules/src/errors.js`)).status, 404)
+  t.equal((await fetch(`${url}/dev/callsign.js`)).status, 404)
 })
