@@ -164,8 +164,7 @@ function faultOfTest(page: string, test: string, fence: string): string | undefi
     return `${test} is not there`
   // Units of every page are read here, see below.
   if (fence.trim() === '```ini' && test === 'test/documents.test.ts') return undefined
-  const names = [`${page}.md`, page.slice(page.indexOf('/') + 1) + '.md']
-  return names.some(name => read(test).includes(name)) ? undefined : `${test} does not name ${page}.md`
+  return read(test).includes(`${basename(page)}.md`) ? undefined : `${test} does not name ${page}.md`
 }
 
 t.test('each block that readers run says which test runs it, or why none does', async t => {
