@@ -55,11 +55,6 @@ export class Calls {
     this.#store.update({ marked: new Set() })
   }
 
-  async decline(call: Call): Promise<void> {
-    await call.decline()
-    await this.loadHistory()
-  }
-
   /** Comes back into a call that was left, or asks once more for its key. */
   async rejoin(callId: string): Promise<void> {
     try {
@@ -70,11 +65,8 @@ export class Calls {
   }
 
   /** An `OWN_DEVICE_IN_SET`. In a call there is nothing to go on with: the next key is taken. */
-  askAboutDevice(call: Call, error: CallsignError, goOn = async () => {}): void {
-    this.#store.ask(error, async () => {
-      await call.acceptDevice(String(error.members.name))
-      await goOn()
-    })
+  #askAboutDevice(call: Call, error: CallsignError): void {
+    this.#store.ask(error, () => call.acceptDevice(String(error.members.name)))
   }
 
   /** The person says that a device which asks for the key is who it says. */
@@ -99,14 +91,10 @@ export class Calls {
     this.#heard.add(call)
     call.on('ended', ({ reason }) => this.#onEnded(call, reason))
     call.on('error', error => {
-      // Without a connection the page says that.
-      if (hasCode(error, 'OFFLINE')) return
-      const isOwnDevice = hasCode(error, 'OWN_DEVICE_IN_SET')
-      if (!isRing(call)) return isOwnDevice ? this.askAboutDevice(call, error) : this.#store.sayFailure(error)
-      const isQuestion = isOwnDevice || hasCode(error, 'KEYS_RESET', 'INVITATION_OLD')
-      const refusal = { sentence: this.#store.sentenceOf(error), isQuestion }
-      const refusals = new Map(this.#store.state.refusals).set(call.callId, refusal)
-      this.#store.update({ refusals })
+      // The ring says so itself; without a connection the page does.
+      if (isRing(call) || hasCode(error, 'OFFLINE')) return
+      if (hasCode(error, 'OWN_DEVICE_IN_SET')) return this.#askAboutDevice(call, error)
+      this.#store.sayFailure(error)
     })
     call.on('key-asked', ask => {
       this.refuseKey(ask)
