@@ -82,7 +82,8 @@ function ringsView({ rings }: State, app: App): TemplateResult {
     ${repeat(
       rings,
       ({ callId }) => callId,
-      ring => html`<callsign-ring .me=${app.me} .call=${ring}></callsign-ring>`,
+      ring => html`<callsign-ring .me=${app.me} .call=${ring}
+        @declined=${() => app.act('load', () => app.calls.loadHistory())}></callsign-ring>`,
     )}
   </div>`
 }
