@@ -1,20 +1,12 @@
 /** Calls of this tab, for the views: those that ring, the one that it is in with its media, and those that were. */
 
-import {
-  type Call,
-  type CallEnding,
-  type Callsign,
-  type CallsignError,
-  hasCode,
-  type KeyAsk,
-} from '../../src/app/app.ts'
+import type { Call, CallEnding, Callsign } from '../../src/app/app.ts'
 import { Media } from '../../src/ui/media/media.ts'
-import { NO_MEDIA } from '../../src/ui/media/media-view.ts'
 import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
 
 export class Calls {
-  /** Of the call that this tab is in. */
+  /** For the call that this tab is in. */
   media: Media | undefined
   #mediaCall: Call | undefined
   readonly #me: Callsign
@@ -38,20 +30,12 @@ export class Calls {
   #showMedia(call: Call | undefined): void {
     if (call === this.#mediaCall) return
     this.media?.close()
-    const media = call && new Media(this.#me, call, { newWorker })
-    this.media = media
+    this.media = call && new Media(this.#me, call, { newWorker })
     this.#mediaCall = call
-    media?.on('changed', () => this.media === media && this.#store.update({ media: media.view }))
-    this.#store.update({ media: media?.view ?? NO_MEDIA })
   }
 
   async start(userIds: readonly string[], video: boolean): Promise<void> {
     await this.#me.call(userIds, { video })
-    this.#store.update({ marked: new Set() })
-  }
-
-  async invite(userIds: readonly string[]): Promise<void> {
-    await this.#store.presentCall.invite(userIds)
     this.#store.update({ marked: new Set() })
   }
 
@@ -64,24 +48,6 @@ export class Calls {
     }
   }
 
-  /** An `OWN_DEVICE_IN_SET`. In a call there is nothing to go on with: the next key is taken. */
-  #askAboutDevice(call: Call, error: CallsignError): void {
-    this.#store.ask(error, () => call.acceptDevice(String(error.members.name)))
-  }
-
-  /** The person says that a device which asks for the key is who it says. */
-  async grantKey(ask: KeyAsk): Promise<void> {
-    this.refuseKey(ask)
-    await this.#store.presentCall.grantKey(ask)
-    const isOwn = ask.userId === this.#me.userId
-    const whose = isOwn ? 'Another device of yours' : `Another device of ${this.#me.contacts.nameOf(ask)}`
-    this.#store.say('good', `${whose} comes in: this tab has given it the key.`)
-  }
-
-  refuseKey({ deviceId }: KeyAsk): void {
-    this.#store.update({ keyAsks: this.#store.state.keyAsks.filter(one => one.deviceId !== deviceId) })
-  }
-
   async loadHistory(): Promise<void> {
     const { items } = await this.#me.history.history({ limit: 30 })
     this.#store.update({ history: items })
@@ -90,16 +56,6 @@ export class Calls {
   #hear(call: Call): void {
     this.#heard.add(call)
     call.on('ended', ({ reason }) => this.#onEnded(call, reason))
-    call.on('error', error => {
-      // The ring says so itself; without a connection the page does.
-      if (isRing(call) || hasCode(error, 'OFFLINE')) return
-      if (hasCode(error, 'OWN_DEVICE_IN_SET')) return this.#askAboutDevice(call, error)
-      this.#store.sayFailure(error)
-    })
-    call.on('key-asked', ask => {
-      this.refuseKey(ask)
-      this.#store.update({ keyAsks: [...this.#store.state.keyAsks, ask] })
-    })
   }
 
   async #onEnded(call: Call, reason: CallEnding): Promise<void> {
@@ -108,7 +64,6 @@ export class Calls {
     const hasRung = call.hostUserId === undefined
     const words = hasRung ? ringEndingOf(reason, call.caller.name) : (ENDINGS[reason] ?? 'The call is over.')
     if (words !== undefined) this.#store.say('good', words)
-    if (!hasRung) this.#store.update({ keyAsks: [] })
     if (this.#me.userId !== undefined) await this.loadHistory().catch(error => this.#store.sayFailure(error))
   }
 }

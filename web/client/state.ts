@@ -7,7 +7,6 @@ import type {
   Contact,
   Device,
   FriendRequest,
-  KeyAsk,
   ListSessionsReply,
   ListWaitingSignInsReply,
   LoginMethod,
@@ -20,9 +19,8 @@ import type {
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
-import { type MediaView, NO_MEDIA } from '../../src/ui/media/media-view.ts'
+import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import { personName } from './names.ts'
-import type { CameraScan } from './scanner.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -88,9 +86,6 @@ export interface State {
   readonly question: KeyQuestion | undefined
   /** The call that this tab is in, or comes back to. */
   readonly call: Call | undefined
-  readonly media: MediaView
-  /** Devices that ask for the call's key, and had not joined the call. */
-  readonly keyAsks: readonly KeyAsk[]
   /** The user id of the contact whose name the person changes. */
   readonly renaming: string | undefined
   /** Codes to compare with contacts, by user id. */
@@ -184,8 +179,6 @@ export const SIGNED_OUT: State = {
   rings: [],
   question: undefined,
   call: undefined,
-  media: NO_MEDIA,
-  keyAsks: [],
   renaming: undefined,
   codes: new Map(),
   history: [],
@@ -205,12 +198,6 @@ export class Store {
 
   get state(): State {
     return this.#state
-  }
-
-  /** Throws a sentence when this tab is in no call. */
-  get presentCall(): Call {
-    if (this.#state.call === undefined) throw new Error('There is no call any more.')
-    return this.#state.call
   }
 
   update(changed: Partial<State>): void {
