@@ -103,7 +103,7 @@ function errorSchema(problem: TSchema): TSchema {
   })
 }
 
-/** Not of STOMP: the operator's own services get these by HTTP (docs/build/webhooks.md). */
+/** Not of STOMP: the operator's own services get these by HTTP (docs/build/backend.md). */
 const WEBHOOKS_CHANNEL: Channel = {
   id: 'webhooks',
   address: 'webhooks',
