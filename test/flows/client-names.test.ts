@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { settingsFor } from '../support/call-people.ts'
-import { button, contacts, newTab, openHouse } from '../support/client-page.ts'
+import { button, contacts, endForAll, newTab, openHouse } from '../support/client-page.ts'
 import { openServer } from '../support/open-server.ts'
 import { newPerson } from '../support/whole-apps.ts'
 
@@ -41,12 +41,12 @@ t.test(
     t.equal(await ann.locator('.stranger').count(), 0)
     await button(ann, 'Answer').click()
     await ann.getByRole('heading', { name: 'My brother' }).waitFor()
-    await ann.locator('figcaption').getByText('My brother').waitFor()
-    await ann.getByText('2 people').click()
-    await ann.locator('.people-panel').getByText('My brother', { exact: true }).waitFor()
+    await ann.locator('figcaption').filter({ hasText: 'My brother' }).waitFor()
+    await button(ann, '2 people').click()
+    await ann.locator('#panel-people').getByText('My brother', { exact: true }).waitFor()
     await bob.getByRole('heading', { name: 'Ann' }).waitFor()
     t.notOk((await bob.content()).includes('brother'), 'who never sees it')
-    await button(bob, 'End for all').click()
+    await endForAll(bob)
     await ann.locator('.history').getByText('My brother', { exact: true }).waitFor()
 
     await ann.getByLabel('More about My brother').click()

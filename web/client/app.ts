@@ -53,6 +53,10 @@ export class App {
     this.#store = store
   }
 
+  get me(): Callsign {
+    return this.#signedIn.me
+  }
+
   get contacts(): Contacts {
     return this.#signedIn.contacts
   }
@@ -487,7 +491,7 @@ export class App {
   }
 
   #onConnection(parts: Parts): void {
-    const { me, calls } = parts
+    const { me } = parts
     if (this.#parts !== parts) return
     const { connection, connectionFailures } = me
     // The tab that a person has opened last is the one that they look at.
@@ -496,7 +500,6 @@ export class App {
     if (isInVain) return void this.#tellWhy(me)
     this.#store.update({ connection })
     if (connection !== 'connected') return
-    calls.media.onConnected()
     void this.#load().catch(error => this.#sayFailure(error))
   }
 

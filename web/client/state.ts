@@ -7,7 +7,6 @@ import type {
   Contact,
   Device,
   FriendRequest,
-  KeyAsk,
   ListSessionsReply,
   ListWaitingSignInsReply,
   LoginMethod,
@@ -21,7 +20,7 @@ import type {
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
 import { personName } from './names.ts'
-import type { CameraScan } from './scanner.ts'
+import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -89,9 +88,6 @@ export interface State {
   readonly question: KeyQuestion | undefined
   /** The call that this tab is in, or comes back to. */
   readonly call: Call | undefined
-  readonly media: MediaView
-  /** Devices that ask for the call's key, and had not joined the call. */
-  readonly keyAsks: readonly KeyAsk[]
   /** The user id of the contact whose name the person changes. */
   readonly renaming: string | undefined
   /** Codes to compare with contacts, by user id. */
@@ -159,60 +155,6 @@ export type OwnKey =
 /** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */
 export type Connection = ConnectionState | 'blocked' | 'unanswered'
 
-export interface MediaView {
-  readonly local: MediaStream | undefined
-  /** The own screen, while it is shown. */
-  readonly screen: MediaStream | undefined
-  readonly canShareScreen: boolean
-  /** Why there is no picture or sound of one's own. */
-  readonly problem: string | undefined
-  readonly isMuted: boolean
-  readonly isCameraOff: boolean
-  /** Whether other people's sound is on. */
-  readonly isSoundOn: boolean
-  readonly peers: readonly MediaPeer[]
-  /** Said once, for nothing comes from any of them. */
-  readonly isLinkLost: boolean
-}
-
-export interface MediaPeer {
-  /** Names its streams on the page. */
-  readonly id: string
-  /** Undefined where the server does not say whose they are. */
-  readonly userId: string | undefined
-  /**
-   * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
-   * `undecryptable`: what it sends does not open with the call's keys.
-   */
-  readonly state:
-    | 'connecting'
-    | 'connected'
-    | 'weak'
-    | 'interrupted'
-    | 'gone'
-    | 'unreachable'
-    | 'undecryptable'
-  readonly hasStream: boolean
-  readonly hasPicture: boolean
-  readonly hasScreen?: boolean
-  /** Plays its sound and picture, or its screen, in this element. */
-  readonly play: (video: HTMLVideoElement, isScreen: boolean) => void
-  readonly isMuted?: boolean
-  readonly isSpeaking?: boolean
-}
-
-export const NO_MEDIA: MediaView = {
-  local: undefined,
-  screen: undefined,
-  canShareScreen: false,
-  problem: undefined,
-  isMuted: false,
-  isCameraOff: false,
-  isSoundOn: true,
-  peers: [],
-  isLinkLost: false,
-}
-
 /** The state of a tab without a user. */
 export const SIGNED_OUT: State = {
   stage: 'signed-out',
@@ -246,8 +188,6 @@ export const SIGNED_OUT: State = {
   refusals: new Map(),
   question: undefined,
   call: undefined,
-  media: NO_MEDIA,
-  keyAsks: [],
   renaming: undefined,
   codes: new Map(),
   history: [],
@@ -269,12 +209,6 @@ export class Store {
     return this.#state
   }
 
-  /** Throws a sentence when this tab is in no call. */
-  get presentCall(): Call {
-    if (this.#state.call === undefined) throw new Error('There is no call any more.')
-    return this.#state.call
-  }
-
   update(changed: Partial<State>): void {
     this.#state = { ...this.#state, ...changed }
     if (this.#isDrawing) return
@@ -284,10 +218,6 @@ export class Store {
       this.#isDrawing = false
       this.#draw(this.#state)
     })
-  }
-
-  updateMedia(changed: Partial<MediaView>): void {
-    this.update({ media: { ...this.#state.media, ...changed } })
   }
 
   /** The name of a user on the page. */
