@@ -65,7 +65,7 @@ declare module '@livekit/react-native' {
   const RNE2EEManager: any
   class RNKeyProvider {
     constructor(options: object)
-    setKey(identity: string, key: Uint8Array | ArrayBuffer, keyIndex: number): Promise<void>
+    setKey(identity: string, key: string | Uint8Array, keyIndex: number): Promise<void>
     setSifTrailer(trailer: Uint8Array): Promise<void>
   }
 }
