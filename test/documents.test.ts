@@ -89,6 +89,102 @@ t.test('every link between documents leads to a file, and to a heading of it', a
   )
 })
 
+/** Pages of `docs` that people write; the tables of `docs/reference` are printed from the code. */
+const written = documents.filter(({ name }) => /^docs\/(?!reference\/)/.test(name))
+/** Not counted: an answer to a list of requirements, and two pages that lawyers and moderators read. */
+const UNCOUNTED = new Set(['docs/check/asvs.md', 'docs/run/moderation.md', 'docs/run/privacy.md'])
+/** Falls to 45,000. */
+const WORDS_MAX = 71_200
+
+t.test('the written pages stay within their words', async t => {
+  const words = written
+    .filter(({ name }) => !UNCOUNTED.has(name))
+    .map(
+      ({ text }) =>
+        proseOf(text)
+          .replaceAll(/<!--[\s\S]*?-->/g, '')
+          .match(/\S+/g)?.length ?? 0,
+    )
+    .reduce((sum, count) => sum + count)
+  t.ok(words <= WORDS_MAX, `${words} words, at most ${WORDS_MAX}`)
+  const lines = read('README.md').trimEnd().split('\n').length
+  t.ok(lines <= 120, `README.md has ${lines} lines, at most 120`)
+})
+
+/** Pages without an opening yet. Take yours out; none is added. */
+const WITHOUT_OPENING = new Set(
+  `build/android build/circles build/development build/ios build/media build/push build/react-native build/sdk
+  build/server-api build/simulator build/user-tokens build/webhooks check/asvs check/auditor check/client check/crypto
+  house protocol/accounts protocol/by-hand protocol/calls protocol/export protocol/media-frames protocol/overview
+  protocol/socket run/cache run/gateways run/install run/kubernetes run/log-index run/machines run/moderation
+  run/operator run/privacy run/processes run/watch run/witnesses start/first-call start/your-users`.split(
+    /\s+/,
+  ),
+)
+
+t.test('each written page opens with what its reader can do after it', async t => {
+  const silent = written.filter(
+    ({ name, text }) => name !== 'docs/README.md' && !/^# .+\n+After this page,? /.test(text),
+  )
+  t.same(
+    silent
+      .map(({ name }) => name.slice('docs/'.length, -'.md'.length))
+      .filter(name => !WITHOUT_OPENING.has(name)),
+    [],
+    'the paragraph after the title begins "After this page you can …"',
+  )
+})
+
+/** Pages with blocks that no comment precedes yet. Take yours out; none is added. */
+const WITHOUT_COMMENTS = new Set(
+  `build/android build/circles build/development build/ios build/media build/push build/react-native build/sdk
+  build/server-api build/user-tokens build/webhooks check/auditor check/client check/crypto protocol/accounts
+  protocol/by-hand protocol/calls protocol/overview protocol/socket run/cache run/gateways run/install run/kubernetes
+  run/log-index run/machines run/moderation run/operator run/privacy run/watch run/witnesses start/first-call
+  start/your-users`.split(/\s+/),
+)
+/** Languages that readers type or run. Samples of output need no comment. */
+const RUN_BY_READERS =
+  /^ *```(console|sh|ts|tsx|js|python|go|kotlin|swift|sql|yaml|ini|http|html|dockerfile)\b/
+
+/** The faults of one page: a block without a comment before it, or a test that is not there or does not name the page. */
+function uncommentedBlocks(page: string, text: string): readonly string[] {
+  const lines = text.split('\n')
+  const starts = [...lines.keys()].filter(at => RUN_BY_READERS.test(lines[at]!))
+  return starts.flatMap(at => {
+    const [, kind, said = ''] = /^ *<!-- (run|not run): (.+) -->$/.exec(lines[at - 1] ?? '') ?? []
+    const fault =
+      kind === 'run' ? faultOfTest(page, said, lines[at]!) : kind === undefined ? 'has no comment' : undefined
+    return fault === undefined ? [] : [`docs/${page}.md:${at + 1} ${fault}`]
+  })
+}
+
+function faultOfTest(page: string, test: string, fence: string): string | undefined {
+  if (!/^test\/.+\.test\.ts$/.test(test) || !existsSync(join(PROJECT_ROOT, test)))
+    return `${test} is not there`
+  // Units of every page are read here, see below.
+  if (fence.trim() === '```ini' && test === 'test/documents.test.ts') return undefined
+  return read(test).includes(`${page}.md`) ? undefined : `${test} does not name ${page}.md`
+}
+
+t.test('each block that readers run says which test runs it, or why none does', async t => {
+  const faults = written.flatMap(({ name, text }) => {
+    const page = name.slice('docs/'.length, -'.md'.length)
+    return WITHOUT_COMMENTS.has(page) ? [] : uncommentedBlocks(page, text)
+  })
+  t.same(faults, [])
+})
+
+t.test('a block without its comment, and one whose test knows nothing of it, are found', async t => {
+  const block = '```ts\nrun()\n```\n'
+  t.match(uncommentedBlocks('start/first-call', block), [/first-call\.md:1 has no comment$/])
+  t.same(uncommentedBlocks('start/first-call', `<!-- not run: needs a phone -->\n${block}`), [])
+  const named = (test: string) => uncommentedBlocks('start/first-call', `<!-- run: ${test} -->\n${block}`)
+  t.match(named('test/nothing.test.ts'), [/is not there/])
+  t.match(named('test/prose.test.ts'), [/does not name start\/first-call\.md/])
+  t.same(named('test/flows/first-call.test.ts'), [])
+})
+
 const settings = listSettings().map(({ name }) => name)
 
 t.test('the reference of settings is what `callsign config reference` prints', async t => {

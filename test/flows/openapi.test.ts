@@ -54,12 +54,12 @@ t.test('meta and lookups answer as they are documented', async t => {
   check('POST', '/api/get-key-history', await postJson(`${http}/api/get-key-history`, absent))
 })
 
-t.test('the documentation page is whole after a build', async t => {
+t.test('the page of operations is whole after a build', async t => {
   const { http } = await start(t)
-  const page = await (await fetch(`${http}/docs`)).text()
+  const page = await (await fetch(`${http}/docs/api`)).text()
   const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
   t.equal(files.length, 4)
-  for (const path of [...files, '/docs/LICENSE', '/docs/NOTICE']) {
+  for (const path of [...files, '/docs/api/LICENSE', '/docs/api/NOTICE']) {
     t.equal((await fetch(`${http}${path}`)).status, 200, path)
   }
 })

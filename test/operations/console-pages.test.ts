@@ -2,7 +2,8 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { docsRoutes } from '../../src/operations/console/docs.ts'
+import { apiPageRoutes } from '../../src/operations/console/api-page.ts'
+import { documentRoutes } from '../../src/operations/console/documents.ts'
 import { pageRoutes } from '../../src/operations/console/pages.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import { loadsOf } from '../support/page-loads.ts'
@@ -103,7 +104,7 @@ t.test('nothing else of the project is served, however it is spelled', async t =
 
 t.test('no page stays empty because many tabs were opened', async t => {
   t.same(
-    [...pageRoutes(), ...docsRoutes()].filter(({ isUncounted }) => !isUncounted),
+    [...pageRoutes(), ...apiPageRoutes(), ...documentRoutes()].filter(({ isUncounted }) => !isUncounted),
     [],
   )
 })

@@ -2,7 +2,7 @@
 
 import { type Callsign, type Contact, type FriendRequest, hasCode } from '../../src/app/app.ts'
 import { personName } from './names.ts'
-import { CameraScan, readPicture } from './scanner.ts'
+import { CameraScan, readPicture } from '../../src/ui/home/scanner.ts'
 import type { Store } from './state.ts'
 
 export class Contacts {

@@ -9,7 +9,7 @@ import { encodeQR } from 'qr'
 import type { Contact, FriendRequest, Opened } from '../../src/app/app.ts'
 import type { App } from './app.ts'
 import { personName } from './names.ts'
-import type { CameraScan } from './scanner.ts'
+import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import type { State } from './state.ts'
 import { avatar, type View } from './view-parts.ts'
 

@@ -20,7 +20,7 @@ import type {
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
 import { personName } from './names.ts'
-import type { CameraScan } from './scanner.ts'
+import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**

@@ -26,7 +26,8 @@ export function titleOf({ rings, user, call }: State): string {
 export function pageView(state: State, app: App): TemplateResult {
   return html`${headerView(state, app)} ${noticesView(state, app)} ${questionView(state, app)} ${bodyView(state, app)}
     ${proofView(state, app)}
-    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">API</a>
+    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">Documents</a>
+      <a href="/docs/api" target="_blank">API</a>
       <a href="/docs/events" target="_blank">Events</a></footer>`
 }
 

@@ -1,4 +1,4 @@
-/** The documentation page: what its answers allow a browser, and that a browser shows the document with no more. */
+/** The page of operations: what its answers allow a browser, and that a browser shows the document with no more. */
 
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import t from 'tap'
 import Type from 'typebox'
 import { openApiRoute } from '../../src/api/documents/openapi.ts'
 import { operationWithBody } from '../../src/api/table/operation.ts'
-import { docsRoutes, SWAGGER_UI_FILES } from '../../src/operations/console/docs.ts'
+import { apiPageRoutes, SWAGGER_UI_FILES } from '../../src/operations/console/api-page.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import { statusOf } from '../../src/transport/problem.ts'
 import { runProgram, skipWithout } from '../support/programs.ts'
@@ -34,7 +34,7 @@ async function serve(folder: string): Promise<string> {
     statusOf,
   })
   const server = new HttpServer({
-    routes: [...docsRoutes(folder), openApiRoute(document)],
+    routes: [...apiPageRoutes(folder), openApiRoute(document)],
     onRefused: () => undefined,
     onFault: () => undefined,
   })
@@ -46,7 +46,7 @@ async function serve(folder: string): Promise<string> {
 t.test('the page and all its files are served, and may load nothing from elsewhere', async t => {
   const url = await serve(SWAGGER_UI)
   for (const path of ['', '/', '/initializer.js', ...Object.keys(SWAGGER_UI_FILES).map(name => `/${name}`)]) {
-    const answer = await fetch(`${url}/docs${path}`)
+    const answer = await fetch(`${url}/docs/api${path}`)
     const policy = answer.headers.get('content-security-policy') ?? ''
     t.equal(answer.status, 200, path)
     t.ok((await answer.arrayBuffer()).byteLength > 40, `${path} is not empty`)
@@ -56,13 +56,13 @@ t.test('the page and all its files are served, and may load nothing from elsewhe
 })
 
 t.test('the page has no script of its own', async t => {
-  const page = await (await fetch(`${await serve(SWAGGER_UI)}/docs`)).text()
+  const page = await (await fetch(`${await serve(SWAGGER_UI)}/docs/api`)).text()
   const scripts = [...page.matchAll(/<script([^>]*)>([^<]*)</g)]
   t.same(
     scripts.map(([, attributes, text]) => [attributes, text]),
     [
-      [' src="/docs/swagger-ui-bundle.js"', ''],
-      [' src="/docs/initializer.js"', ''],
+      [' src="/docs/api/swagger-ui-bundle.js"', ''],
+      [' src="/docs/api/initializer.js"', ''],
     ],
   )
   t.notMatch(page, /style=| on\w+=/)
@@ -70,7 +70,7 @@ t.test('the page has no script of its own', async t => {
 
 t.test('files that were not built are reported, not a fault', async t => {
   const url = await serve(join(SWAGGER_UI, 'nowhere'))
-  const answer = await fetch(`${url}/docs/swagger-ui.css`)
+  const answer = await fetch(`${url}/docs/api/swagger-ui.css`)
   t.equal(answer.status, 404)
   t.match(await answer.json(), { code: 'NOT_FOUND', detail: /npm run build/ })
 })
@@ -89,7 +89,7 @@ t.test(
       ...args,
       '--virtual-time-budget=10000',
       '--dump-dom',
-      `${url}/docs`,
+      `${url}/docs/api`,
     ])
     t.match(stdout, /Says hello to a stranger/)
     t.match(stdout, /1\.2\.3/)

@@ -1,5 +1,5 @@
 /**
- * `/docs`: the OpenAPI document for people, by Swagger UI, whose files the build puts beside this module. Everything
+ * `/docs/api`: the OpenAPI document for people, by Swagger UI, whose files the build puts beside this module. Everything
  * comes from this server and no script is inline. Development mode only.
  */
 
@@ -13,7 +13,6 @@ import { pageRoute } from '../page-route.ts'
 export const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-  'favicon-32x32.png': 'image/png',
   LICENSE: 'text/plain; charset=utf-8',
   NOTICE: 'text/plain; charset=utf-8',
   'swagger-ui-bundle.js.LICENSE.txt': 'text/plain; charset=utf-8',
@@ -23,13 +22,13 @@ export const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
 export const SWAGGER_UI_FOLDER = join(import.meta.dirname, 'swagger-ui')
 
 /** The page and everything that it loads, the document itself apart (`/openapi.json`). */
-export function docsRoutes(folder = SWAGGER_UI_FOLDER): readonly HttpRoute[] {
+export function apiPageRoutes(folder = SWAGGER_UI_FOLDER): readonly HttpRoute[] {
   const files = Object.entries(SWAGGER_UI_FILES).map(([name, contentType]) =>
-    pageRoute(`/docs/${name}`, contentType, () => readBuilt(join(folder, name))),
+    pageRoute(`/docs/api/${name}`, contentType, () => readBuilt(join(folder, name))),
   )
   return [
-    pageRoute('/docs', 'text/html; charset=utf-8', () => PAGE),
-    pageRoute('/docs/initializer.js', 'text/javascript; charset=utf-8', () => INITIALIZER),
+    pageRoute('/docs/api', 'text/html; charset=utf-8', () => PAGE),
+    pageRoute('/docs/api/initializer.js', 'text/javascript; charset=utf-8', () => INITIALIZER),
     ...files,
   ]
 }
@@ -47,14 +46,14 @@ const PAGE = `<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Callsign</title>
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+<title>Callsign API</title>
+<link rel="stylesheet" href="/docs/api/swagger-ui.css">
+<link rel="icon" type="image/svg+xml" href="/dev/modules/web/icon.svg">
 </head>
 <body>
 <div id="swagger-ui"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/initializer.js"></script>
+<script src="/docs/api/swagger-ui-bundle.js"></script>
+<script src="/docs/api/initializer.js"></script>
 </body>
 </html>
 `
