@@ -111,14 +111,6 @@ t.test('the written pages stay within their words', async t => {
   t.ok(lines <= 120, `README.md has ${lines} lines, at most 120`)
 })
 
-/** Pages without an opening yet. Take yours out; none is added. */
-const WITHOUT_OPENING = new Set(
-  `check/asvs check/auditor check/client check/crypto
-  house protocol/accounts protocol/by-hand protocol/calls protocol/export protocol/media-frames protocol/overview
-  protocol/socket run/cache run/gateways run/install run/kubernetes run/log-index run/machines run/moderation
-  run/operator run/privacy run/processes run/watch run/witnesses`.split(/\s+/),
-)
-
 t.test('each written page opens with what its reader can do after it', async t => {
   const silent = written.filter(
     ({ name, text }) => name !== 'docs/README.md' && !/^# .+\n+After this page,? /.test(text),
@@ -126,18 +118,11 @@ t.test('each written page opens with what its reader can do after it', async t =
   t.same(
     silent
       .map(({ name }) => name.slice('docs/'.length, -'.md'.length))
-      .filter(name => !WITHOUT_OPENING.has(name)),
     [],
     'the paragraph after the title begins "After this page you can …"',
   )
 })
 
-/** Pages with blocks that no comment precedes yet. Take yours out; none is added. */
-const WITHOUT_COMMENTS = new Set(
-  `check/auditor check/client check/crypto protocol/accounts
-  protocol/by-hand protocol/calls protocol/overview protocol/socket run/cache run/gateways run/install run/kubernetes
-  run/log-index run/machines run/moderation run/operator run/privacy run/watch run/witnesses`.split(/\s+/),
-)
 /** Languages that readers type or run. Samples of output need no comment. */
 const RUN_BY_READERS =
   /^ *```(console|sh|ts|tsx|js|python|go|kotlin|swift|sql|yaml|ini|http|html|dockerfile)\b/
@@ -165,7 +150,7 @@ function faultOfTest(page: string, test: string, fence: string): string | undefi
 t.test('each block that readers run says which test runs it, or why none does', async t => {
   const faults = written.flatMap(({ name, text }) => {
     const page = name.slice('docs/'.length, -'.md'.length)
-    return WITHOUT_COMMENTS.has(page) ? [] : uncommentedBlocks(page, text)
+    return uncommentedBlocks(page, text)
   })
   t.same(faults, [])
 })
