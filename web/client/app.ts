@@ -1,7 +1,6 @@
 /** Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and out. */
 
 import {
-  type Call,
   Callsign,
   type CallsignError,
   type Device,
@@ -127,19 +126,6 @@ export class App {
       await act()
     }
     this.#store.ask(error, goOn, userId)
-  }
-
-  answer(ring: Call, evenIfOld = false): Promise<void> {
-    return this.act('answer', async () => {
-      try {
-        await ring.answer({ evenIfOld })
-      } catch (error) {
-        if (hasCode(error, 'INVITATION_OLD')) this.#store.ask(error, () => this.answer(ring, true))
-        else if (hasCode(error, 'OWN_DEVICE_IN_SET'))
-          this.calls.askAboutDevice(ring, error, () => this.answer(ring))
-        else throw error
-      }
-    })
   }
 
   askForCode(identifier: string, name: string): Promise<void> {

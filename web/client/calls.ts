@@ -1,12 +1,12 @@
 /** Calls of this tab, for the views: those that ring, the one that it is in with its media, and those that were. */
 
-import { type Call, type CallEnding, type Callsign, type CallsignError, hasCode } from '../../src/app/app.ts'
+import type { Call, CallEnding, Callsign } from '../../src/app/app.ts'
 import { Media } from '../../src/ui/media/media.ts'
 import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
 
 export class Calls {
-  /** Of the call that this tab is in. */
+  /** For the call that this tab is in. */
   media: Media | undefined
   #mediaCall: Call | undefined
   readonly #me: Callsign
@@ -39,11 +39,6 @@ export class Calls {
     this.#store.update({ marked: new Set() })
   }
 
-  async decline(call: Call): Promise<void> {
-    await call.decline()
-    await this.loadHistory()
-  }
-
   /** Comes back into a call that was left, or asks once more for its key. */
   async rejoin(callId: string): Promise<void> {
     try {
@@ -51,14 +46,6 @@ export class Calls {
     } finally {
       await this.loadHistory()
     }
-  }
-
-  /** An `OWN_DEVICE_IN_SET`. */
-  askAboutDevice(call: Call, error: CallsignError, goOn: () => Promise<void>): void {
-    this.#store.ask(error, async () => {
-      await call.acceptDevice(String(error.members.name))
-      await goOn()
-    })
   }
 
   async loadHistory(): Promise<void> {
@@ -69,14 +56,6 @@ export class Calls {
   #hear(call: Call): void {
     this.#heard.add(call)
     call.on('ended', ({ reason }) => this.#onEnded(call, reason))
-    call.on('error', error => {
-      // Without a connection the page says that; a call says what happens in it.
-      if (!isRing(call) || hasCode(error, 'OFFLINE')) return
-      const isQuestion = hasCode(error, 'OWN_DEVICE_IN_SET', 'KEYS_RESET', 'INVITATION_OLD')
-      const refusal = { sentence: this.#store.sentenceOf(error), isQuestion }
-      const refusals = new Map(this.#store.state.refusals).set(call.callId, refusal)
-      this.#store.update({ refusals })
-    })
   }
 
   async #onEnded(call: Call, reason: CallEnding): Promise<void> {

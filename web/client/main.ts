@@ -14,7 +14,8 @@ let card: Element | null = null
 /** The heading that took it over. */
 let given: Element | undefined
 const store = new Store((state: State) => {
-  document.title = titleOf(state)
+  // A call that rings has put its own there.
+  if (state.rings.length === 0) document.title = titleOf(state)
   // While it is there, it gives the focus back.
   if (state.proof === undefined) root.querySelector('dialog')?.close()
   render(pageView(state, app), root)

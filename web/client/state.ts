@@ -19,8 +19,8 @@ import type {
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
-import { personName } from './names.ts'
 import type { CameraScan } from '../../src/ui/home/scanner.ts'
+import { personName } from './names.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -82,8 +82,6 @@ export interface State {
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
   readonly rings: readonly Call[]
-  /** Why the caller of a call that rings does not verify, by its id. */
-  readonly refusals: ReadonlyMap<string, RingRefusal>
   /** Something waits for the answer. */
   readonly question: KeyQuestion | undefined
   /** The call that this tab is in, or comes back to. */
@@ -105,12 +103,6 @@ export interface ProofAsked {
   readonly address: string | undefined
   /** Why the last try was in vain. */
   readonly sentence?: string | undefined
-}
-
-export interface RingRefusal {
-  readonly sentence: string
-  /** The answer asks about new keys. */
-  readonly isQuestion: boolean
 }
 
 /** Questions that the SDK leaves to the person: a contact’s new keys, an old invitation, an unknown device of one’s own. */
@@ -185,7 +177,6 @@ export const SIGNED_OUT: State = {
   scan: undefined,
   marked: new Set(),
   rings: [],
-  refusals: new Map(),
   question: undefined,
   call: undefined,
   renaming: undefined,

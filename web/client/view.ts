@@ -3,22 +3,19 @@
 import '../../src/ui/call/call-element.ts'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import '../../src/ui/media/ring.ts'
 import { accountView, proofView } from './account-view.ts'
 import type { App } from './app.ts'
 import { crowdedView, devicesView, unapprovedView } from './devices-view.ts'
 import { historyView } from './history-view.ts'
 import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
-import { ringsView } from './ring-view.ts'
 import { askingView, sessionsView } from './sessions-view.ts'
 import { signInView } from './sign-in-view.ts'
 import type { NoticeAction, State } from './state.ts'
 import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
-export function titleOf({ rings, user, call }: State): string {
-  const [ring] = rings
-  if (ring !== undefined)
-    return `☎ ${ring.caller.name}${ring.caller.isContact === false ? ', not a contact,' : ''} calls ${user?.displayName}`
+export function titleOf({ user, call }: State): string {
   if (user === undefined) return 'Callsign client'
   return `${call === undefined ? '' : '● '}${user.displayName} · Callsign`
 }
@@ -81,6 +78,17 @@ function headerView({ user, connection }: State, app: App): TemplateResult {
           <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`
     }
   </header>`
+}
+
+function ringsView({ rings }: State, app: App): TemplateResult {
+  return html`<div class="rings">
+    ${repeat(
+      rings,
+      ({ callId }) => callId,
+      ring => html`<callsign-ring .me=${app.me} .call=${ring}
+        @declined=${() => app.act('load', () => app.calls.loadHistory())}></callsign-ring>`,
+    )}
+  </div>`
 }
 
 function elsewhereView({ connection }: State, app: App): View {

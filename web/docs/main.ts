@@ -198,7 +198,7 @@ function addCopyButton(block: Element): void {
   block.append(button)
 }
 
-/** What scrolls sideways has to be reached by keyboard. */
+/** The keyboard reaches blocks that scroll sideways. */
 function markScrolling(): void {
   for (const element of document.querySelectorAll<HTMLElement>('pre, .wide')) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit'
 import type { View } from '../element.ts'
+import '../media/device-menus.ts'
 import type { Media } from '../media/media.ts'
 import { type Word, word } from '../words.ts'
 import { type Icon, iconView } from './icons.ts'

@@ -12,7 +12,7 @@ import type { MediaDeviceList } from './device-list.ts'
 import { Group } from './group.ts'
 import { type MediaPeer, type MediaView, NO_MEDIA } from './media-view.ts'
 import { Mesh } from './mesh.ts'
-import { type MediaChoice, OwnDevices } from './own-devices.ts'
+import { choiceFor, type MediaChoice, OwnDevices } from './own-devices.ts'
 
 export interface MediaEvents {
   readonly changed: undefined
@@ -40,7 +40,7 @@ export class Media extends Emitter<MediaEvents> {
     super()
     this.#me = me
     this.#call = call
-    this.#own = new OwnDevices({ ...choice, camera: choice.camera ?? call.isVideo })
+    this.#own = new OwnDevices({ camera: call.isVideo, ...choice, ...choiceFor(call) })
     this.#newWorker = choice.newWorker
     // Else the other devices would wait half a minute for a closed page.
     const close = () => this.close()

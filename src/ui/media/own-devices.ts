@@ -3,7 +3,7 @@
  * Each kind has one wish, and the browser is asked for one device at a time: many can't open two.
  */
 
-import type { CallsignError } from '../../app/app.ts'
+import type { Call, CallsignError } from '../../app/app.ts'
 import { Emitter } from '../../app/emitter.ts'
 import { type Word, word } from '../words.ts'
 import {
@@ -226,6 +226,17 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
     this.devices = { ...list, chosen: { ...this.#wished, ...Object.fromEntries(open) } }
     this.emit('changed', undefined)
   }
+}
+
+const choices = new WeakMap<Call, MediaChoice>()
+
+/** The call is answered with this: `new Media` of the call takes it before the page's own. */
+export function rememberChoice(call: Call, choice: MediaChoice): void {
+  choices.set(call, choice)
+}
+
+export function choiceFor(call: Call): MediaChoice | undefined {
+  return choices.get(call)
 }
 
 const KINDS = ['microphone', 'camera'] as const

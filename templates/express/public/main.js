@@ -27,10 +27,11 @@ const mediaOf = call => new Media(me, call, { ...(call.isIncoming ? undefined : 
 const pageOf = kept(call => make('callsign-call', { me, call, media: mediaOf(call) }))
 
 contacts.addEventListener('call', ({ detail: { contacts, video } }) => {
+  const start = () => me.call(contacts, { video })
   lobby = make('callsign-lobby', { me, video })
   lobby.addEventListener('start', ({ detail }) => {
     choice = detail.choice
-    notices.attempt(() => me.call(contacts, { video }))
+    start().catch(error => notices.tell(error, start))
     leaveLobby()
   })
   lobby.addEventListener('cancel', leaveLobby)

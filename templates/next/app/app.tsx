@@ -1,8 +1,8 @@
 /** A calling app, put together from the elements of `@callsign/sdk/ui`. */
 
-import { type Call, Callsign, type Contact, indexedDbStorage } from '@callsign/sdk/app'
+import { type Call, Callsign, indexedDbStorage } from '@callsign/sdk/app'
 import { useCalls, useCallsign } from '@callsign/sdk/react'
-import { browserName, type CallsignNotices, Media, type MediaChoice } from '@callsign/sdk/ui'
+import { browserName, type CallsignNotices, type CallWish, Media, type MediaChoice } from '@callsign/sdk/ui'
 import { type RefObject, useRef, useState } from 'react'
 import { pins, server } from './pins.ts'
 
@@ -44,19 +44,19 @@ export default function App() {
 
 /** The call, the lobby before it, and the home page before that. */
 function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<CallsignNotices | null> }) {
-  const [wanted, setWanted] = useState<{ contacts: readonly Contact[]; video: boolean }>()
+  const [wanted, setWanted] = useState<CallWish>()
   const [choice, setChoice] = useState<MediaChoice>()
   if (call !== undefined)
     return <callsign-call key={call.callId} me={me} call={call} media={mediaOf(call, choice)} />
   if (wanted !== undefined) {
-    const start = ({ detail }: CustomEvent) => {
+    const { contacts, video } = wanted
+    const start = async () => void (await me.call(contacts, { video }))
+    const onStart = ({ detail }: CustomEvent) => {
       setChoice(detail.choice)
       setWanted(undefined)
-      void notices.current?.attempt(() => me.call(wanted.contacts, { video: wanted.video }))
+      start().catch(error => notices.current?.tell(error, start))
     }
-    return (
-      <callsign-lobby me={me} video={wanted.video} onstart={start} oncancel={() => setWanted(undefined)} />
-    )
+    return <callsign-lobby me={me} video={video} onstart={onStart} oncancel={() => setWanted(undefined)} />
   }
   return (
     <>

@@ -1,7 +1,7 @@
 /** A calling app, put together from the elements of `@callsign/sdk/ui`. */
 
 import { type Call, Callsign, indexedDbStorage } from '@callsign/sdk/app'
-import { browserName, Media, type MediaChoice } from '@callsign/sdk/ui'
+import { browserName, type CallWish, Media, type MediaChoice } from '@callsign/sdk/ui'
 import { pins, server } from './pins.ts'
 
 type Tags = HTMLElementTagNameMap
@@ -28,11 +28,12 @@ const mediaOf = (call: Call) => new Media(me, call, call.isIncoming ? undefined 
 const pageOf = kept(call => make('callsign-call', { me, call, media: mediaOf(call) }))
 
 contacts.addEventListener('call', event => {
-  const { contacts, video } = (event as CustomEvent).detail
+  const { contacts, video } = (event as CustomEvent<CallWish>).detail
+  const start = async () => void (await me.call(contacts, { video }))
   lobby = make('callsign-lobby', { me, video })
   lobby.addEventListener('start', event => {
     choice = (event as CustomEvent).detail.choice
-    void notices.attempt(() => me.call(contacts, { video }))
+    start().catch(error => notices.tell(error, start))
     leaveLobby()
   })
   lobby.addEventListener('cancel', leaveLobby)
