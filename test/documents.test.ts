@@ -101,8 +101,7 @@ t.test('each written page opens with what its reader can do after it', async t =
     ({ name, text }) => name !== 'docs/README.md' && !/^# .+\n+After this page,? /.test(text),
   )
   t.same(
-    silent
-      .map(({ name }) => name.slice('docs/'.length, -'.md'.length))
+    silent.map(({ name }) => name.slice('docs/'.length, -'.md'.length)),
     [],
     'the paragraph after the title begins "After this page you can …"',
   )
