@@ -1,7 +1,7 @@
 /** The documents as the build made them: every page is served, leads nowhere that is not there, and runs no script of its own. */
 
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import t from 'tap'
 import { anchorsOf } from '../../scripts/support/documents/render-document.ts'
 import { shownDocuments } from '../../scripts/support/documents/shown-documents.ts'
@@ -57,6 +57,18 @@ t.test('each page is in the list of all, marked where one is, and leads to its n
     t.same(current, path === '/docs' ? [] : [path])
     t.match(page, /rel="(?:next|prev)"/, path)
   }
+})
+
+t.test('the index has every document, with a line about it', async t => {
+  const index = readFileSync(join(PROJECT_ROOT, 'docs/README.md'), 'utf8')
+  const { sections } = shownDocuments(PROJECT_ROOT)
+  const missing = sections
+    .flatMap(({ documents }) => documents)
+    .filter(({ name }) => !index.includes(`](${relative('docs', name)}): `))
+  t.same(
+    missing.map(({ name }) => name),
+    [],
+  )
 })
 
 t.test('the search has every heading of every page, under an address that is there', async t => {
