@@ -41,7 +41,10 @@ const passages = rendered.flatMap(({ section, document: { address }, content: { 
   })),
 )
 writeFileSync(join(DOCUMENTS_FOLDER, 'docs/search.json'), JSON.stringify(passages))
-cpSync(join(ROOT, 'docs', 'images'), join(DOCUMENTS_FOLDER, 'docs/images'), { recursive: true })
+const pictures = rendered.flatMap(
+  ({ content }) => content.html.match(/(?<= src="\/)docs\/images\/[^"]+/g) ?? [],
+)
+for (const picture of pictures) cpSync(join(ROOT, picture), join(DOCUMENTS_FOLDER, picture))
 
 const licence = join(dirname(fileURLToPath(import.meta.resolve('minisearch'))), '..', '..', 'LICENSE.txt')
 await build({
