@@ -6,6 +6,9 @@ import { CallsignElement } from '../element.ts'
 import { nameIn } from '../names.ts'
 import { sentenceOf } from '../sentence.ts'
 
+/** By which address people have signed in on this page: the server names addresses to an approved device alone. */
+export const addresses = new WeakMap<Callsign, string>()
+
 /** What an element has to say to the page: `<callsign-notices>` shows it. */
 export interface Notice {
   readonly kind: 'good' | 'bad'
@@ -146,7 +149,6 @@ export const HOME_STYLE = css`
     width: 100%;
   }
 
-  .bad button,
   button.bad:not(.plain) {
     background: var(--bad);
     border-color: var(--bad);
@@ -172,6 +174,16 @@ export const HOME_STYLE = css`
     color: var(--bad);
   }
 
+  summary:not(.button, .bad)::before {
+    content: "▸";
+    margin-inline-end: 0.5rem;
+    color: var(--soft);
+  }
+
+  [open] > summary:not(.button, .bad)::before {
+    content: "▾";
+  }
+
   summary::-webkit-details-marker {
     display: none;
   }
@@ -187,6 +199,14 @@ export const HOME_STYLE = css`
     display: block;
     font-size: 0.9em;
     overflow-wrap: anywhere;
+  }
+
+  h3 {
+    margin-top: 1.25rem;
+  }
+
+  div:has(> .card) ~ .card {
+    margin-top: 1rem;
   }
 
   .digits {
