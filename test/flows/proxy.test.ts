@@ -29,7 +29,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const FAILED_CONNECTS = 3
 const LOGINS = 12
-/** Of the two clients neither is the proxy's, 127.0.0.1, nor in one network with the other. */
+/** Two clients in different networks, neither of them the proxy's, 127.0.0.1. */
 const [ONE, OTHER] = ['127.0.9.1', '127.0.10.1']
 
 interface Place extends Required<ProxyPlace> {

@@ -1,4 +1,4 @@
-/** The compose files, and what goes with them: what one names, the other has. */
+/** The compose files with the balancer's and the relay's: each name in one is there in the other. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

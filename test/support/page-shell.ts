@@ -1,6 +1,6 @@
 /**
  * A page of `docs` as a reader follows it: its marked blocks, typed into a shell in a folder that has the project. The output
- * a page shows may have `…` for what differs each time: inside a line any text, alone on a line any lines.
+ * in a page may have `…` where runs differ: inside a line any text, alone on a line any lines.
  */
 
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'

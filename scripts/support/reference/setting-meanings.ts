@@ -12,15 +12,15 @@ export const MEANINGS: readonly Meaning[] = [
   },
   {
     names: ['KT_SECOND_PRIVATE_KEY'],
-    says: 'another `KT_PRIVATE_KEY` of the same origin, which signs each checkpoint, too, while the log [changes its key](../run/operator.md#change-the-key-of-the-log)',
+    says: 'another `KT_PRIVATE_KEY` of the same origin, which signs each checkpoint, too, while the log [changes its key](../run/log.md#change-the-key-of-the-log)',
   },
   {
     names: ['KT_INDEX_PRIVATE_KEY'],
-    says: "from `keygen`: signs the log's [index](../run/log-index.md); without it there is none. Development makes it",
+    says: "from `keygen`: signs the log's [index](../run/log.md#the-index); without it there is none. Development makes it",
   },
   {
     names: ['KT_INDEX_SECOND_PRIVATE_KEY'],
-    says: 'another of the same name, which signs, too, while the index [changes its key](../run/log-index.md#change-its-key)',
+    says: 'another of the same name, which signs, too, while the index [changes its key](../run/log.md#change-the-key-of-the-index)',
   },
   {
     names: ['CALLSIGN_INDEX_SECONDS'],
@@ -117,7 +117,7 @@ export const MEANINGS: readonly Meaning[] = [
   },
   {
     names: ['CALLSIGN_WITNESS_POLICY'],
-    says: 'a policy whose quorum of witnesses cosigns every checkpoint before anyone sees it ([how](../run/witnesses.md#ask-witnesses))',
+    says: 'a policy whose quorum of witnesses cosigns every checkpoint before anyone sees it ([how](../run/log.md#witnesses))',
   },
   {
     names: ['CALLSIGN_NATIVE_HASHES'],
@@ -149,7 +149,7 @@ export const MEANINGS: readonly Meaning[] = [
   },
   {
     names: ['CALLSIGN_SMS_COUNTRIES'],
-    says: 'countries with numbers that are served, by ISO 3166 letters: `VN,DE`; without it every country. Satellites and other networks outside all countries are served only where they are listed: `VN,+870`, or `*,+870` for every country beside one ([SMS pumping](../run/operator.md#sms-pumping))',
+    says: 'countries with numbers that are served, by ISO 3166 letters: `VN,DE`; without it every country. Satellites and other networks outside all countries are served only where they are listed: `VN,+870`, or `*,+870` for every country beside one ([SMS pumping](../run/mail-and-push.md#sms-pumping))',
   },
   {
     names: ['CALLSIGN_SMS_RANGE_HOURLY', 'CALLSIGN_SMS_NETWORK_HOURLY'],
@@ -161,7 +161,7 @@ export const MEANINGS: readonly Meaning[] = [
   },
   {
     names: ['CALLSIGN_LOGIN_CHECK_URL', 'CALLSIGN_LOGIN_CHECK_TOKEN', 'CALLSIGN_LOGIN_CHECK_CA'],
-    says: 'a [service of your own](../run/operator.md#sms-pumping) that is asked before a code leaves: `https://`, or `http://` [on a private network](../build/backend.md#webhooks); its bearer token; a PEM file',
+    says: 'a [service of your own](../run/mail-and-push.md#sms-pumping) that is asked before a code leaves: `https://`, or `http://` [on a private network](../build/backend.md#webhooks); its bearer token; a PEM file',
   },
   {
     names: [
@@ -247,7 +247,7 @@ export const MEANINGS: readonly Meaning[] = [
   },
   {
     names: ['CALLSIGN_OIDC_PROVIDERS'],
-    says: 'JSON list of `{"name", "issuer", "clientIds", "jwksUri"?}`; `{tenantid}` in the path of an issuer stands for [any tenant](../run/operator.md#identity-providers)',
+    says: 'JSON list of `{"name", "issuer", "clientIds", "jwksUri"?}`; `{tenantid}` in the path of an issuer stands for [any tenant](../run/install.md#identity-providers)',
   },
   {
     names: [

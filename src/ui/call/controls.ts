@@ -40,7 +40,9 @@ function mediaView(media: Media, actions: ControlActions): View {
   const { hasMicrophone, hasCamera, isMuted, isCameraOff, canShareScreen, screen } = media.view
   return html`${
     hasMicrophone
-      ? toggleView(['call-microphone', 'microphone', 'call-mic', 'M'], !isMuted, () => media.mute(!isMuted))
+      ? toggleView(['call-microphone', 'microphone', 'call-microphone', 'M'], !isMuted, () =>
+          media.mute(!isMuted),
+        )
       : nothing
   }
   ${

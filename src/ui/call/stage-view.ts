@@ -69,9 +69,10 @@ function tileView(tile: Tile, className: string, isSoundOn: boolean): TemplateRe
   return html`<figure class="tile ${className}" ?data-speaking=${isSpeaking}>
     ${hasPicture ? nothing : avatarView(name)} ${videoView(tile, isSoundOn)}
     <figcaption>
-      ${isMuted ? html`${iconView('microphone', true)}<span class="hidden">${word('call-microphone-off')}</span>` : nothing}
-      ${isWeak ? iconView('weak') : nothing}
-      <span class="name" dir="auto">${name}</span>${trouble === undefined || kind === 'own' ? nothing : html`<span class="trouble"> · ${trouble}</span>`}
+      ${isMuted ? iconView('microphone', true) : nothing}${isWeak ? iconView('weak') : nothing}
+      <span class="name" dir="auto">${name}</span>
+      ${trouble === undefined || kind === 'own' ? nothing : html`<span class="trouble"> · ${trouble}</span>`}
+      ${isMuted ? html`<span class="hidden">, ${word('call-microphone-off')}</span>` : nothing}
     </figcaption>
   </figure>`
 }
