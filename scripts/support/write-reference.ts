@@ -1,4 +1,4 @@
-/** Prints what the code knows of operations, events, errors, limits and settings into the pages of `docs/reference`. */
+/** Prints what the code knows of operations, events, errors, limits, settings and tables into the pages of `docs/reference`. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -44,7 +44,7 @@ t.test('vite', { skip: skipWithoutChromium }, async t => {
 t.test('next', long({ skip: skipWithoutChromium }), async t => {
   const { app, server } = await newApp(t, 'next', ['react', 'react-dom', '@types/react', '@types/node'])
   // Next.js itself is not among the packages here: next-app.long.test.ts installs and runs it.
-  await bundle(app, { stdin: { contents: MOUNT, resolveDir: app }, outfile: join(app, 'main.js') })
+  await bundle(app, { stdin: { contents: MOUNT, resolveDir: app }, entryNames: 'main' })
   const url = await serveFolders(t, [app, join(app, 'public'), join(app, 'app')], { '/': PAGE })
   await twoPeopleCall(t, (await openBrowser(t))!, { url, server })
 })

@@ -30,8 +30,8 @@ t.test(
     await button(first, 'It shows this code: approve').click()
     await contactsOf(second).waitFor()
     t.match(await rows(first).allInnerTexts(), [
-      /^Chrome, Linux[^]*this device$/,
-      /^Firefox, Linux[^]*last seen/,
+      /^Chrome, Linux[\s\S]*this device$/,
+      /^Firefox, Linux[\s\S]*last seen/,
     ])
 
     await rows(first).nth(1).locator('summary').press('Enter')
@@ -55,7 +55,7 @@ t.test(
     await button(ann, 'That is not me: remove').click()
     await thief.getByRole('heading', { name: 'Sign in' }).waitFor()
     await rows(ann).nth(1).waitFor({ state: 'detached' })
-    t.equal(await button(ann, 'approve').count(), 0)
+    await button(ann, 'approve').waitFor({ state: 'detached' })
   },
 )
 

@@ -19,7 +19,7 @@ export function logOperationTable(): string {
   const lookups = plainOperations(false).filter(({ tag }) => tag === 'log')
   const files = Object.entries(LOG_FILE_PATHS).map(([path, { get }]) => {
     const { summary } = get as { readonly summary: string }
-    return [`\`GET ${path}\``, `${summary}.`, 'anyone', '']
+    return [`\`GET ${path}\``, `${summary}.`, 'anyone']
   })
   return table(HEAD, [...lookups.map(rowOf), ...files])
 }
@@ -38,8 +38,10 @@ function rowOf(operation: OperationForm): readonly string[] {
   const { method, path, summary, access, scope, codes, bodySchema, querySchema } = operation
   const may = scope === undefined ? ACCESS[access] : `scope \`${scope}\``
   const taken = [membersOf('Body', bodySchema), membersOf('Query', querySchema)].filter(text => text !== '')
-  const line = [`${summary}.`, ...taken, ...spellingsOf(operation)].join(' ')
-  return [`\`${method} ${path}\``, line, may, codes.map(code => `\`${code}\``).join(', ')]
+  const refusals = codes.map(code => `\`${code}\``)
+  const refuses = refusals.length === 0 ? [] : [`Refuses: ${refusals.join(', ')}.`]
+  const line = [`${summary}.`, ...taken, ...refuses, ...spellingsOf(operation)].join(' ')
+  return [`\`${method} ${path.replace(PREFIX, '')}\``, line, may]
 }
 
 function membersOf(kind: string, schema: TSchema | undefined): string {
@@ -57,7 +59,9 @@ function spellingsOf({ aliases = [], deprecatedAliases = [] }: OperationForm): r
   return all.length === 0 ? [] : [`Also at ${all.join(', ')}.`]
 }
 
-const HEAD = ['Operation', 'In a line', 'For', 'Refuses with'] as const
+const HEAD = ['Operation', 'In a line', 'For'] as const
+/** The text above the tables says it once. */
+const PREFIX = /^\/(?:app\/api|server\/api\/v1)\//
 const ACCESS: Readonly<Record<Access, string>> = {
   public: 'anyone',
   optional: 'anyone; a token that is sent must be good',

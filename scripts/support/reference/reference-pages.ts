@@ -8,6 +8,7 @@ import { limitTables } from './limit-tables.ts'
 import { table } from './markdown-table.ts'
 import { appOperationTables, logOperationTable, serverOperationTables } from './operation-tables.ts'
 import { settingTables } from './setting-tables.ts'
+import { tableList } from './table-list.ts'
 
 /** By the page's name in `docs/reference`, the parts by the name of their place. */
 export function referenceParts(): Readonly<Record<string, Readonly<Record<string, string>>>> {
@@ -21,6 +22,7 @@ export function referenceParts(): Readonly<Record<string, Readonly<Record<string
     'errors.md': { errors: errorTables() },
     'limits.md': limitTables(),
     'settings.md': settingTables(),
+    'tables.md': { tables: tableList() },
   }
 }
 

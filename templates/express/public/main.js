@@ -16,7 +16,7 @@ for (const element of [notices, signIn, proof]) element.me = me
 signIn.storage = storage
 
 const contacts = make('callsign-contacts', { me })
-const home = [contacts, make('callsign-devices', { me }), make('callsign-account', { me })]
+const rest = [make('callsign-devices', { me }), make('callsign-account', { me })]
 let lobby
 /** From the lobby, for the call that it starts. */
 let choice
@@ -49,6 +49,8 @@ function draw() {
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection
   place(rings, me.calls.filter(isRinging).map(ringOf))
+  // Another device has to approve this one first.
+  const home = me.restriction === undefined ? [contacts, ...rest] : rest
   place(main, me.userId === undefined ? [] : call ? [pageOf(call)] : lobby ? [lobby] : home)
 }
 

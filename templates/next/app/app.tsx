@@ -44,6 +44,7 @@ export default function App() {
 
 /** The call, the lobby before it, and the home page before that. */
 function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<CallsignNotices | null> }) {
+  const { restriction } = useCallsign(me)
   const [wanted, setWanted] = useState<CallWish>()
   const [choice, setChoice] = useState<MediaChoice>()
   if (call !== undefined)
@@ -60,7 +61,8 @@ function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<C
   }
   return (
     <>
-      <callsign-contacts me={me} oncall={({ detail }) => setWanted(detail)} />
+      {/* Another device has to approve this one first. */}
+      {restriction === undefined && <callsign-contacts me={me} oncall={({ detail }) => setWanted(detail)} />}
       <callsign-devices me={me} />
       <callsign-account me={me} />
     </>
