@@ -15,8 +15,10 @@ const [main, rings, name, connection, notices, signIn, proof] = [
 for (const element of [notices, signIn, proof]) element.me = me
 signIn.storage = storage
 
+/** Shows calls while no page is open. */
+const worker = navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
 const contacts = make('callsign-contacts', { me })
-const rest = [make('callsign-devices', { me }), make('callsign-account', { me })]
+const rest = [make('callsign-devices', { me }), make('callsign-account', { me, worker })]
 let lobby
 /** From the lobby, for the call that it starts. */
 let choice
@@ -77,4 +79,3 @@ function kept(make) {
 
 me.on('changed', draw)
 draw()
-navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)

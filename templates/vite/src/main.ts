@@ -18,8 +18,13 @@ const signIn = document.querySelector('callsign-sign-in')!
 for (const element of [notices, signIn, document.querySelector('callsign-proof')!]) element.me = me
 signIn.storage = storage
 
+/** Shows calls while no page is open. Built it is one script; Vite serves modules, which not every browser takes. */
+const worker = navigator.serviceWorker
+  ?.register('/service-worker.js')
+  .catch(() => navigator.serviceWorker.register('/service-worker.js', { type: 'module' }))
+  .catch(() => undefined)
 const contacts = make('callsign-contacts', { me })
-const rest = [make('callsign-devices', { me }), make('callsign-account', { me })]
+const rest = [make('callsign-devices', { me }), make('callsign-account', { me, worker })]
 let lobby: Tags['callsign-lobby'] | undefined
 /** From the lobby, for the call that it starts. */
 let choice: MediaChoice | undefined
@@ -80,8 +85,3 @@ function kept<Value extends HTMLElement>(make: (call: Call) => Value): (call: Ca
 
 me.on('changed', draw)
 draw()
-// Built it is one script; Vite serves modules, which not every browser takes.
-navigator.serviceWorker
-  ?.register('/service-worker.js')
-  .catch(() => navigator.serviceWorker.register('/service-worker.js', { type: 'module' }))
-  .catch(() => undefined)
