@@ -29,6 +29,11 @@ export default function App() {
         <span id="connection" role="status">
           {userId === undefined ? '' : connection}
         </span>
+        {(connection === 'waiting' || connection === 'elsewhere') && (
+          <button type="button" onClick={() => me.takeOver()}>
+            Use this tab
+          </button>
+        )}
       </header>
       <div className="over">
         <callsign-notices ref={notices} me={me} />

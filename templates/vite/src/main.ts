@@ -13,6 +13,9 @@ const me = new Callsign({ server, pins, storage, device, language: document.docu
 const [main, rings, name, connection] = (['main', '#rings', '#name', '#connection'] as const).map(
   selector => document.querySelector<HTMLElement>(selector)!,
 ) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement]
+/** Another tab of this browser is connected. */
+const here = document.querySelector<HTMLButtonElement>('#here')!
+here.onclick = () => me.takeOver()
 const notices = document.querySelector('callsign-notices')!
 const signIn = document.querySelector('callsign-sign-in')!
 for (const element of [notices, signIn, document.querySelector('callsign-proof')!]) element.me = me
@@ -56,6 +59,7 @@ function draw(): void {
   const call = me.calls.find(one => !isRinging(one))
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection
+  here.hidden = me.connection !== 'waiting' && me.connection !== 'elsewhere'
   place(rings, me.calls.filter(isRinging).map(ringOf))
   // Another device has to approve this one first.
   const home = me.restriction === undefined ? [contacts, ...rest] : rest
