@@ -46,7 +46,7 @@ t.test('next', long({ skip: skipWithoutChromium }), async t => {
   // Next.js itself is not among the packages here: next-app.long.test.ts installs and runs it.
   await bundle(app, { stdin: { contents: MOUNT, resolveDir: app }, entryNames: 'main' })
   const url = await serveFolders(t, [app, join(app, 'public'), join(app, 'app')], { '/': PAGE })
-  await twoPeopleCall(t, (await openBrowser(t))!, { url, server })
+  await twoPeopleCall(t, (await openBrowser(t))!, { url, server }, false)
 })
 
 t.test('express', long({ skip: skipWithoutChromium }), async t => {

@@ -49,8 +49,13 @@ async function befriend(ann: Page, bob: Page): Promise<void> {
   await button(bob, 'Video call to Ann').waitFor()
 }
 
-/** The whole story. */
-export async function twoPeopleCall(t: Test, browser: Browser, place: AppPlace): Promise<void> {
+/** The whole story. `hasWorker`: the app is served with its service worker. */
+export async function twoPeopleCall(
+  t: Test,
+  browser: Browser,
+  place: AppPlace,
+  hasWorker = true,
+): Promise<void> {
   const ann = await signIn(t, browser, place, 'Ann')
   const bob = await signIn(t, browser, place, 'Bob')
   await befriend(ann, bob)
@@ -86,6 +91,9 @@ export async function twoPeopleCall(t: Test, browser: Browser, place: AppPlace):
   await button(ann, 'Video call to Bob').waitFor()
 
   await secondDeviceRings(t, browser, place, ann, bob)
+  if (!hasWorker) return
+  const worker = await ann.evaluate('navigator.serviceWorker.ready.then(({ active }) => active.scriptURL)')
+  t.match(worker, '/service-worker.js')
 }
 
 /** Ann's second device is approved by her first one, and then both ring. */

@@ -10,7 +10,8 @@ const storage = indexedDbStorage()
 const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
 /** Of this page, whatever React mounts twice. */
 const me = new Callsign({ server, pins, storage, device, language: document.documentElement.lang })
-navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
+/** Shows calls while no page is open. */
+const worker = navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
 
 export default function App() {
   const { userId, user, connection } = useCallsign(me)
@@ -28,6 +29,11 @@ export default function App() {
         <span id="connection" role="status">
           {userId === undefined ? '' : connection}
         </span>
+        {(connection === 'waiting' || connection === 'elsewhere') && (
+          <button type="button" onClick={() => me.takeOver()}>
+            Use this tab
+          </button>
+        )}
       </header>
       <div className="over">
         <callsign-notices ref={notices} me={me} />
@@ -64,7 +70,7 @@ function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<C
       {/* Another device has to approve this one first. */}
       {restriction === undefined && <callsign-contacts me={me} oncall={({ detail }) => setWanted(detail)} />}
       <callsign-devices me={me} />
-      <callsign-account me={me} />
+      <callsign-account me={me} worker={worker} />
     </>
   )
 }
