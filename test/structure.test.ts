@@ -39,7 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/check': ['src/store', 'src/store/engine', 'src/keyserver', 'src/domain', 'src/log'],
   'src/client': ['src/log'],
   'src/app': ['src/client', 'src/log'],
-  'src/ui': ['src/app', 'src/client:types'],
+  'src/ui': ['src/app', 'src/client:types', 'src/log'],
   'src/backend': [],
   'src/api': [
     'src/schema',

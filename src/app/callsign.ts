@@ -217,7 +217,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#assertActive().connection.send(destination, body)
   }
 
-  /** A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/user-tokens.md). */
+  /** A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/backend.md). */
   async tokenFor(audience: string): Promise<string> {
     return this.#assertActive().userTokens.for(audience)
   }

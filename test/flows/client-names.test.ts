@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { settingsFor } from '../support/call-people.ts'
-import { button, contacts, newTab, openHouse } from '../support/client-page.ts'
+import { button, contacts, endForAll, newTab, openHouse } from '../support/client-page.ts'
 import { openServer } from '../support/open-server.ts'
 import { newPerson } from '../support/whole-apps.ts'
 
@@ -37,16 +37,16 @@ t.test(
     await button(bob, 'Audio call to Ann').click()
     await ann.locator('.ring').getByText('My brother', { exact: true }).waitFor()
     await ann.getByText('Calls themselves Bob').waitFor()
-    t.match(await ann.title(), /My brother calls Ann/)
+    t.match(await ann.title(), /My brother calls · Ann/)
     t.equal(await ann.locator('.stranger').count(), 0)
     await button(ann, 'Answer').click()
     await ann.getByRole('heading', { name: 'My brother' }).waitFor()
-    await ann.locator('figcaption').getByText('My brother').waitFor()
-    await ann.getByText('2 people').click()
-    await ann.locator('.people-panel').getByText('My brother', { exact: true }).waitFor()
+    await ann.locator('figcaption').filter({ hasText: 'My brother' }).waitFor()
+    await button(ann, '2 people').click()
+    await ann.locator('#panel-people').getByText('My brother', { exact: true }).waitFor()
     await bob.getByRole('heading', { name: 'Ann' }).waitFor()
     t.notOk((await bob.content()).includes('brother'), 'who never sees it')
-    await button(bob, 'End for all').click()
+    await endForAll(bob)
     await ann.locator('.history').getByText('My brother', { exact: true }).waitFor()
 
     await ann.getByLabel('More about My brother').click()
@@ -68,6 +68,6 @@ t.test('a stranger rings as one, by whatever name', { skip: skipWithoutChromium 
   const call = await me.call([userId])
   await ann.locator('.ring').getByText('Mum', { exact: true }).waitFor()
   await ann.locator('.ring').getByText('Not one of your contacts').waitFor()
-  t.match(await ann.title(), /Mum, not a contact, calls Ann/)
+  t.match(await ann.title(), /Mum, not a contact, calls · Ann/)
   await call.end()
 })

@@ -7,7 +7,7 @@
 import type { Browser, BrowserContext, Page, Worker } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
-import { befriend, button, newTab, openHouse } from '../support/client-page.ts'
+import { befriend, button, endForAll, newTab, openHouse } from '../support/client-page.ts'
 import { openServer } from '../support/open-server.ts'
 
 const browser = (await openBrowser(t)) as Browser
@@ -147,7 +147,7 @@ t.test(
     await again.goto(opened[0]!)
     await again.getByRole('switch', { checked: true }).waitFor()
     await button(again, 'Answer').click()
-    await button(ann, 'End for all').click()
+    await endForAll(ann)
 
     await button(again, 'Sign out').click()
     await button(again, 'Be Bob').waitFor()

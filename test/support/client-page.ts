@@ -2,7 +2,7 @@
 
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { PHONE } from './browser.ts'
+import { PATIENCE_MS, PHONE } from './browser.ts'
 import { openServer } from './open-server.ts'
 import type { OpenServer } from './server.ts'
 
@@ -81,16 +81,42 @@ export function widthsOf(page: Page): Promise<unknown> {
   return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
 }
 
-/** Resolves when so many tiles have moving pictures. */
-export async function seesPictures(page: Page, count: number): Promise<void> {
-  const areMoving = (wanted: number) => {
-    const { document } = globalThis as unknown as {
-      document: { querySelectorAll(of: string): Iterable<{ videoWidth: number; currentTime: number }> }
+/** The digits of the call's key, once it has this epoch. Its panel may be closed. */
+export async function callDigits(page: Page, epoch?: number): Promise<string> {
+  const panel = page.locator('#panel-key')
+  const ofEpoch = epoch === undefined ? panel : panel.filter({ hasText: `Key ${epoch},` })
+  return (await ofEpoch.locator('.digits').textContent()) ?? ''
+}
+
+/** Ends the call for all, which the page asks about. */
+export async function endForAll(page: Page): Promise<void> {
+  await button(page, 'More').click()
+  await button(page, 'End for all').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'End for all' }).click()
+}
+
+/** Resolves when so many tiles have other people's moving pictures. */
+export function seesPictures(page: Page, count: number): Promise<void> {
+  return untilPictures(
+    page,
+    `.filter(({ videoWidth, currentTime }) => videoWidth > 0 && currentTime > 1).length === ${count}`,
+  )
+}
+
+/** Until this holds for the videos of other people's pictures: elements keep them in shadow roots. */
+export async function untilPictures(page: Page, condition: string): Promise<void> {
+  const script = `(async () => {
+    const inside = (root, of) => [...root.querySelectorAll('*')].flatMap(one => [
+      ...(one.matches(of) ? [one] : []), ...(one.shadowRoot === null ? [] : inside(one.shadowRoot, of)),
+    ])
+    const began = performance.now()
+    while (!inside(document, '.tile:not(.own, .floating) video.picture')${condition}) {
+      if (performance.now() - began > ${PATIENCE_MS}) return false
+      await new Promise(resolve => setTimeout(resolve, 50))
     }
-    const videos = [...document.querySelectorAll('.tile video.remote')]
-    return videos.filter(({ videoWidth, currentTime }) => videoWidth > 0 && currentTime > 1).length === wanted
-  }
-  await page.waitForFunction(areMoving, count, { polling: 100 })
+    return true
+  })()`
+  if (!(await page.evaluate(script))) throw new Error(`not within ${PATIENCE_MS} ms: pictures${condition}`)
 }
 
 /** As a person does who is asked for camera and microphone. */

@@ -1,7 +1,6 @@
 /** Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and out. */
 
 import {
-  type Call,
   Callsign,
   type CallsignError,
   type Device,
@@ -51,6 +50,10 @@ export class App {
 
   constructor(store: Store) {
     this.#store = store
+  }
+
+  get me(): Callsign {
+    return this.#signedIn.me
   }
 
   get contacts(): Contacts {
@@ -123,19 +126,6 @@ export class App {
       await act()
     }
     this.#store.ask(error, goOn, userId)
-  }
-
-  answer(ring: Call, evenIfOld = false): Promise<void> {
-    return this.act('answer', async () => {
-      try {
-        await ring.answer({ evenIfOld })
-      } catch (error) {
-        if (hasCode(error, 'INVITATION_OLD')) this.#store.ask(error, () => this.answer(ring, true))
-        else if (hasCode(error, 'OWN_DEVICE_IN_SET'))
-          this.calls.askAboutDevice(ring, error, () => this.answer(ring))
-        else throw error
-      }
-    })
   }
 
   askForCode(identifier: string, name: string): Promise<void> {
@@ -487,7 +477,7 @@ export class App {
   }
 
   #onConnection(parts: Parts): void {
-    const { me, calls } = parts
+    const { me } = parts
     if (this.#parts !== parts) return
     const { connection, connectionFailures } = me
     // The tab that a person has opened last is the one that they look at.
@@ -496,7 +486,6 @@ export class App {
     if (isInVain) return void this.#tellWhy(me)
     this.#store.update({ connection })
     if (connection !== 'connected') return
-    calls.media.onConnected()
     void this.#load().catch(error => this.#sayFailure(error))
   }
 

@@ -1,19 +1,14 @@
 /** Calls of this tab, for the views: those that ring, the one that it is in with its media, and those that were. */
 
-import {
-  type Call,
-  type CallEnding,
-  type Callsign,
-  type CallsignError,
-  hasCode,
-  type KeyAsk,
-} from '../../src/app/app.ts'
-import { Media } from './media.ts'
+import type { Call, CallEnding, Callsign } from '../../src/app/app.ts'
+import { Media } from '../../src/ui/media/media.ts'
 import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
 
 export class Calls {
-  readonly media: Media
+  /** For the call that this tab is in. */
+  media: Media | undefined
+  #mediaCall: Call | undefined
   readonly #me: Callsign
   readonly #store: Store
   readonly #heard = new WeakSet<Call>()
@@ -21,7 +16,6 @@ export class Calls {
   constructor(me: Callsign, store: Store) {
     this.#me = me
     this.#store = store
-    this.media = new Media(me, store)
   }
 
   /** Shows the calls as they are now. */
@@ -30,22 +24,19 @@ export class Calls {
     for (const call of calls) if (!this.#heard.has(call)) this.#hear(call)
     const call = calls.find(one => !isRing(one))
     this.#store.update({ rings: calls.filter(isRing), call })
-    this.media.follow(call)
+    this.#showMedia(call)
+  }
+
+  #showMedia(call: Call | undefined): void {
+    if (call === this.#mediaCall) return
+    this.media?.close()
+    this.media = call && new Media(this.#me, call, { newWorker })
+    this.#mediaCall = call
   }
 
   async start(userIds: readonly string[], video: boolean): Promise<void> {
     await this.#me.call(userIds, { video })
     this.#store.update({ marked: new Set() })
-  }
-
-  async invite(userIds: readonly string[]): Promise<void> {
-    await this.#store.presentCall.invite(userIds)
-    this.#store.update({ marked: new Set() })
-  }
-
-  async decline(call: Call): Promise<void> {
-    await call.decline()
-    await this.loadHistory()
   }
 
   /** Comes back into a call that was left, or asks once more for its key. */
@@ -57,27 +48,6 @@ export class Calls {
     }
   }
 
-  /** An `OWN_DEVICE_IN_SET`. In a call there is nothing to go on with: the next key is taken. */
-  askAboutDevice(call: Call, error: CallsignError, goOn = async () => {}): void {
-    this.#store.ask(error, async () => {
-      await call.acceptDevice(String(error.members.name))
-      await goOn()
-    })
-  }
-
-  /** The person says that a device which asks for the key is who it says. */
-  async grantKey(ask: KeyAsk): Promise<void> {
-    this.refuseKey(ask)
-    await this.#store.presentCall.grantKey(ask)
-    const isOwn = ask.userId === this.#me.userId
-    const whose = isOwn ? 'Another device of yours' : `Another device of ${this.#me.contacts.nameOf(ask)}`
-    this.#store.say('good', `${whose} comes in: this tab has given it the key.`)
-  }
-
-  refuseKey({ deviceId }: KeyAsk): void {
-    this.#store.update({ keyAsks: this.#store.state.keyAsks.filter(one => one.deviceId !== deviceId) })
-  }
-
   async loadHistory(): Promise<void> {
     const { items } = await this.#me.history.history({ limit: 30 })
     this.#store.update({ history: items })
@@ -85,22 +55,7 @@ export class Calls {
 
   #hear(call: Call): void {
     this.#heard.add(call)
-    call.on('key', () => this.media.onKey())
     call.on('ended', ({ reason }) => this.#onEnded(call, reason))
-    call.on('error', error => {
-      // Without a connection the page says that.
-      if (hasCode(error, 'OFFLINE')) return
-      const isOwnDevice = hasCode(error, 'OWN_DEVICE_IN_SET')
-      if (!isRing(call)) return isOwnDevice ? this.askAboutDevice(call, error) : this.#store.sayFailure(error)
-      const isQuestion = isOwnDevice || hasCode(error, 'KEYS_RESET', 'INVITATION_OLD')
-      const refusal = { sentence: this.#store.sentenceOf(error), isQuestion }
-      const refusals = new Map(this.#store.state.refusals).set(call.callId, refusal)
-      this.#store.update({ refusals })
-    })
-    call.on('key-asked', ask => {
-      this.refuseKey(ask)
-      this.#store.update({ keyAsks: [...this.#store.state.keyAsks, ask] })
-    })
   }
 
   async #onEnded(call: Call, reason: CallEnding): Promise<void> {
@@ -109,9 +64,13 @@ export class Calls {
     const hasRung = call.hostUserId === undefined
     const words = hasRung ? ringEndingOf(reason, call.caller.name) : (ENDINGS[reason] ?? 'The call is over.')
     if (words !== undefined) this.#store.say('good', words)
-    if (!hasRung) this.#store.update({ keyAsks: [] })
     if (this.#me.userId !== undefined) await this.loadHistory().catch(error => this.#store.sayFailure(error))
   }
+}
+
+/** A file of this server: the policy of its pages allows no worker of a Blob URL. */
+function newWorker(): Worker {
+  return new Worker(new URL('../../src/app/media/worker.js', import.meta.url), { type: 'module' })
 }
 
 /** Also while it is answered. */

@@ -2,7 +2,6 @@
 
 import { render } from 'lit-html'
 import { App } from './app.ts'
-import { playStreams } from './call-view.ts'
 import { type State, Store } from './state.ts'
 import { pageView, titleOf } from './view.ts'
 
@@ -15,13 +14,13 @@ let card: Element | null = null
 /** The heading that took it over. */
 let given: Element | undefined
 const store = new Store((state: State) => {
-  document.title = titleOf(state)
+  // A call that rings has put its own there.
+  if (state.rings.length === 0) document.title = titleOf(state)
   // While it is there, it gives the focus back.
   if (state.proof === undefined) root.querySelector('dialog')?.close()
   render(pageView(state, app), root)
   root.querySelector<HTMLDialogElement>('dialog:not([open])')?.show()
   keepFocus()
-  playStreams(root, state.media, () => store.updateMedia({ isSoundOn: false }))
 })
 const app = new App(store)
 
@@ -36,10 +35,8 @@ addEventListener('click', ({ target }) => closeMenus(menu => !menu.contains(targ
 addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') closeMenus(() => true)
 })
-// The duration of a call is shown by the second.
-setInterval(() => {
-  if (store.state.call?.startedAtMs !== undefined || store.state.stage === 'code') store.update({})
-}, 1_000)
+// Seconds until another code may be asked for.
+setInterval(() => store.state.stage === 'code' && store.update({}), 1_000)
 root.replaceChildren()
 await app.start()
 

@@ -6,10 +6,10 @@
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
-import type { Call, Contact, FriendRequest, Opened } from '../../src/app/app.ts'
+import type { Contact, FriendRequest, Opened } from '../../src/app/app.ts'
+import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import type { App } from './app.ts'
 import { personName } from './names.ts'
-import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import type { State } from './state.ts'
 import { avatar, type View } from './view-parts.ts'
 
@@ -153,23 +153,6 @@ function callButtons({ doing, connection }: State, contact: Contact, app: App): 
     <button ?disabled=${isWaiting} aria-label=${`Audio call to ${name}`} @click=${() => start(false)}>Audio</button>`
 }
 
-/** The contacts who are not in the call, each with a button that asks them in. */
-export function inviteesView({ contacts, doing }: State, call: Call, app: App): View {
-  const present = new Set(
-    call.participants.filter(({ state }) => PRESENT.has(state)).map(({ userId }) => userId),
-  )
-  const others = contacts.filter(({ userId }) => !present.has(userId))
-  if (call.fingerprint === undefined || others.length === 0) return nothing
-  return html`<h3>Invite</h3>
-    <ul class="list">${repeat(
-      others,
-      ({ userId }) => userId,
-      contact => html`<li>${avatar(personName(contact))}<span class="grow name" dir="auto">${personName(contact)}</span>
-        <button ?disabled=${doing.has('invite')} aria-label=${`Invite ${personName(contact)} into the call`}
-          @click=${() => app.act('invite', () => app.calls.invite([contact.userId]))}>Invite</button></li>`,
-    )}</ul>`
-}
-
 function severalView({ marked, doing, connection }: State, app: App): TemplateResult {
   const ids = [...marked]
   const start = (isVideo: boolean) => app.act('start-call', () => app.calls.start(ids, isVideo))
@@ -242,8 +225,6 @@ function qrView(text: string): TemplateResult {
     viewBox=${`0 0 ${rows.length} ${rows.length}`}>${svg`<path d=${path}></path>`}</svg>`
 }
 
-/** States of participants who need no invitation. */
-const PRESENT = new Set(['joined', 'invited', 'ringing'])
 /** How a link's owner is known, after their name. */
 const RELATIONS = {
   none: 'has shared a link with you.',

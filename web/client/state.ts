@@ -7,7 +7,6 @@ import type {
   Contact,
   Device,
   FriendRequest,
-  KeyAsk,
   ListSessionsReply,
   ListWaitingSignInsReply,
   LoginMethod,
@@ -20,8 +19,8 @@ import type {
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
-import { personName } from './names.ts'
 import type { CameraScan } from '../../src/ui/home/scanner.ts'
+import { personName } from './names.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**
@@ -83,15 +82,10 @@ export interface State {
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
   readonly rings: readonly Call[]
-  /** Why the caller of a call that rings does not verify, by its id. */
-  readonly refusals: ReadonlyMap<string, RingRefusal>
   /** Something waits for the answer. */
   readonly question: KeyQuestion | undefined
   /** The call that this tab is in, or comes back to. */
   readonly call: Call | undefined
-  readonly media: MediaView
-  /** Devices that ask for the call's key, and had not joined the call. */
-  readonly keyAsks: readonly KeyAsk[]
   /** The user id of the contact whose name the person changes. */
   readonly renaming: string | undefined
   /** Codes to compare with contacts, by user id. */
@@ -109,12 +103,6 @@ export interface ProofAsked {
   readonly address: string | undefined
   /** Why the last try was in vain. */
   readonly sentence?: string | undefined
-}
-
-export interface RingRefusal {
-  readonly sentence: string
-  /** The answer asks about new keys. */
-  readonly isQuestion: boolean
 }
 
 /** Questions that the SDK leaves to the person: a contact’s new keys, an old invitation, an unknown device of one’s own. */
@@ -159,60 +147,6 @@ export type OwnKey =
 /** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */
 export type Connection = ConnectionState | 'blocked' | 'unanswered'
 
-export interface MediaView {
-  readonly local: MediaStream | undefined
-  /** The own screen, while it is shown. */
-  readonly screen: MediaStream | undefined
-  readonly canShareScreen: boolean
-  /** Why there is no picture or sound of one's own. */
-  readonly problem: string | undefined
-  readonly isMuted: boolean
-  readonly isCameraOff: boolean
-  /** Whether other people's sound is on. */
-  readonly isSoundOn: boolean
-  readonly peers: readonly MediaPeer[]
-  /** Said once, for nothing comes from any of them. */
-  readonly isLinkLost: boolean
-}
-
-export interface MediaPeer {
-  /** Names its streams on the page. */
-  readonly id: string
-  /** Undefined where the server does not say whose they are. */
-  readonly userId: string | undefined
-  /**
-   * `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try;
-   * `undecryptable`: what it sends does not open with the call's keys.
-   */
-  readonly state:
-    | 'connecting'
-    | 'connected'
-    | 'weak'
-    | 'interrupted'
-    | 'gone'
-    | 'unreachable'
-    | 'undecryptable'
-  readonly hasStream: boolean
-  readonly hasPicture: boolean
-  readonly hasScreen?: boolean
-  /** Plays its sound and picture, or its screen, in this element. */
-  readonly play: (video: HTMLVideoElement, isScreen: boolean) => void
-  readonly isMuted?: boolean
-  readonly isSpeaking?: boolean
-}
-
-export const NO_MEDIA: MediaView = {
-  local: undefined,
-  screen: undefined,
-  canShareScreen: false,
-  problem: undefined,
-  isMuted: false,
-  isCameraOff: false,
-  isSoundOn: true,
-  peers: [],
-  isLinkLost: false,
-}
-
 /** The state of a tab without a user. */
 export const SIGNED_OUT: State = {
   stage: 'signed-out',
@@ -243,11 +177,8 @@ export const SIGNED_OUT: State = {
   scan: undefined,
   marked: new Set(),
   rings: [],
-  refusals: new Map(),
   question: undefined,
   call: undefined,
-  media: NO_MEDIA,
-  keyAsks: [],
   renaming: undefined,
   codes: new Map(),
   history: [],
@@ -269,12 +200,6 @@ export class Store {
     return this.#state
   }
 
-  /** Throws a sentence when this tab is in no call. */
-  get presentCall(): Call {
-    if (this.#state.call === undefined) throw new Error('There is no call any more.')
-    return this.#state.call
-  }
-
   update(changed: Partial<State>): void {
     this.#state = { ...this.#state, ...changed }
     if (this.#isDrawing) return
@@ -284,10 +209,6 @@ export class Store {
       this.#isDrawing = false
       this.#draw(this.#state)
     })
-  }
-
-  updateMedia(changed: Partial<MediaView>): void {
-    this.update({ media: { ...this.#state.media, ...changed } })
   }
 
   /** The name of a user on the page. */

@@ -1,24 +1,21 @@
 /** The page as it is drawn from the state: which parts there are, and in which order. */
 
+import '../../src/ui/call/call-element.ts'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import '../../src/ui/media/ring.ts'
 import { accountView, proofView } from './account-view.ts'
 import type { App } from './app.ts'
-import { callView } from './call-view.ts'
 import { crowdedView, devicesView, unapprovedView } from './devices-view.ts'
 import { historyView } from './history-view.ts'
 import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
-import { ringsView } from './ring-view.ts'
 import { askingView, sessionsView } from './sessions-view.ts'
 import { signInView } from './sign-in-view.ts'
 import type { NoticeAction, State } from './state.ts'
 import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
-export function titleOf({ rings, user, call }: State): string {
-  const [ring] = rings
-  if (ring !== undefined)
-    return `☎ ${ring.caller.name}${ring.caller.isContact === false ? ', not a contact,' : ''} calls ${user?.displayName}`
+export function titleOf({ user, call }: State): string {
   if (user === undefined) return 'Callsign client'
   return `${call === undefined ? '' : '● '}${user.displayName} · Callsign`
 }
@@ -26,7 +23,8 @@ export function titleOf({ rings, user, call }: State): string {
 export function pageView(state: State, app: App): TemplateResult {
   return html`${headerView(state, app)} ${noticesView(state, app)} ${questionView(state, app)} ${bodyView(state, app)}
     ${proofView(state, app)}
-    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">API</a>
+    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">Documents</a>
+      <a href="/docs/api" target="_blank">API</a>
       <a href="/docs/events" target="_blank">Events</a></footer>`
 }
 
@@ -56,7 +54,9 @@ function bodyView(state: State, app: App): View {
 function homeView(state: State, app: App): View {
   const { call } = state
   // A call has the window to itself; a second call may ring beside it.
-  if (call !== undefined) return html`${ringsView(state, app)} ${callView(state, call, app)}`
+  if (call !== undefined)
+    return html`${ringsView(state, app)}
+      <callsign-call .me=${app.me} .call=${call} .media=${app.calls.media}></callsign-call>`
   const banners = html`${elsewhereView(state, app)} ${troubleView(state)}`
   if (state.restriction !== undefined) return html`${banners} ${unapprovedView(state, app)}`
   return html`${banners} ${ringsView(state, app)} ${askingView(state, app)}
@@ -78,6 +78,17 @@ function headerView({ user, connection }: State, app: App): TemplateResult {
           <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`
     }
   </header>`
+}
+
+function ringsView({ rings }: State, app: App): TemplateResult {
+  return html`<div class="rings">
+    ${repeat(
+      rings,
+      ({ callId }) => callId,
+      ring => html`<callsign-ring .me=${app.me} .call=${ring}
+        @declined=${() => app.act('load', () => app.calls.loadHistory())}></callsign-ring>`,
+    )}
+  </div>`
 }
 
 function elsewhereView({ connection }: State, app: App): View {

@@ -1,0 +1,207 @@
+/**
+ * Picture and sound of one call: one's own camera, microphone and screen, and what carries them to other people, which is the
+ * server's gateway or, without one, a mesh. A failure here never fails the call.
+ */
+
+import type { Call, Callsign, CallsignError } from '../../app/app.ts'
+import { Emitter } from '../../app/emitter.ts'
+import { Speaking } from '../../app/media/speaking.ts'
+import { sentenceOf } from '../sentence.ts'
+import type { Carrier } from './carrier.ts'
+import type { MediaDeviceList } from './device-list.ts'
+import { Group } from './group.ts'
+import { type MediaPeer, type MediaView, NO_MEDIA } from './media-view.ts'
+import { Mesh } from './mesh.ts'
+import { choiceFor, type MediaChoice, OwnDevices } from './own-devices.ts'
+
+export interface MediaEvents {
+  readonly changed: undefined
+  readonly error: CallsignError
+}
+
+export class Media extends Emitter<MediaEvents> {
+  view: MediaView = NO_MEDIA
+  readonly #me: Callsign
+  readonly #call: Call
+  readonly #own: OwnDevices
+  readonly #newWorker: (() => Worker) | undefined
+  readonly #siblings = new BroadcastChannel('callsign-calls')
+  readonly #stops: readonly (() => void)[]
+  readonly #voice = new Speaking()
+  #carrier: Carrier | undefined
+  #isOpen = false
+  #isClosed = false
+  #screen: MediaStream | undefined
+  #isSoundOn = true
+  #failure: string | undefined
+
+  /** Begins once the call has a key, and ends with it. */
+  constructor(me: Callsign, call: Call, choice: MediaChoice = {}) {
+    super()
+    this.#me = me
+    this.#call = call
+    this.#own = new OwnDevices({ camera: call.isVideo, ...choice, ...choiceFor(call) })
+    this.#newWorker = choice.newWorker
+    // Else the other devices would wait half a minute for a closed page.
+    const close = () => this.close()
+    addEventListener('pagehide', close)
+    this.#siblings.onmessage = ({ data }) => this.#onSibling(data)
+    const look = setInterval(() => this.#listen(), LISTEN_MS)
+    this.#stops = [
+      call.on('changed', () => this.#follow()),
+      call.on('key', () => this.#carrier?.onKey?.()),
+      me.on('connection', state => state === 'connected' && this.#carrier?.onConnected?.()),
+      this.#own.on('changed', () => this.#show()),
+      this.#own.on('track', kind => this.#carrier?.send(kind, this.#own.track(kind))),
+      () => removeEventListener('pagehide', close),
+      () => clearInterval(look),
+    ]
+    this.#follow()
+  }
+
+  get devices(): MediaDeviceList {
+    return this.#own.devices
+  }
+
+  mute(isMuted: boolean): void {
+    void this.#own.mute(isMuted)
+    this.#carrier?.mute(isMuted)
+  }
+
+  coverCamera(isCameraOff: boolean): void {
+    void this.#own.coverCamera(isCameraOff)
+  }
+
+  useMicrophone(id: string): Promise<void> {
+    return this.#own.useMicrophone(id)
+  }
+
+  useCamera(id: string): Promise<void> {
+    return this.#own.useCamera(id)
+  }
+
+  useSpeaker(id: string): Promise<void> {
+    return this.#own.useSpeaker(id)
+  }
+
+  /** Shows a screen or window, which the browser asks for, or none any more. */
+  async shareScreen(isOn: boolean): Promise<void> {
+    this.#endScreen()
+    const screen = isOn ? await openScreen() : undefined
+    const [track] = screen?.getVideoTracks() ?? []
+    if (this.#isClosed) return track?.stop()
+    this.#endScreen()
+    this.#screen = screen
+    // The browser has a button of its own that ends it.
+    if (track !== undefined) track.onended = () => void this.shareScreen(false)
+    this.#carrier?.send('screen', track)
+    this.#show()
+  }
+
+  playSound(isSoundOn: boolean): void {
+    this.#isSoundOn = isSoundOn
+    this.#show()
+  }
+
+  /** Ends the tracks, without leaving the call. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const stop of this.#stops) stop()
+    this.#siblings.close()
+    this.#carrier?.close()
+    this.#own.close()
+    this.#endScreen()
+    this.view = NO_MEDIA
+    this.emit('changed', undefined)
+  }
+
+  #follow(): void {
+    if (this.#call.state === 'ended') return this.close()
+    if (this.#call.fingerprint === undefined) return
+    if (!this.#isOpen) this.#open()
+    this.#carrier?.onParticipants?.()
+  }
+
+  /** A question of the browser for the camera may stay open for long: nothing waits for its answer. */
+  #open(): void {
+    this.#isOpen = true
+    this.#siblings.postMessage({ callId: this.#call.callId, isAsking: true })
+    try {
+      this.#carrier = this.#newCarrier()
+      this.#carrier.mute(this.#own.isMuted)
+    } catch (error) {
+      this.#failure = sentenceOf(error)
+    }
+    void this.#own.open()
+    this.#show()
+  }
+
+  #newCarrier(): Carrier {
+    const onChange = () => this.#show()
+    if (this.#call.media?.kind === 'janus') return new Group(this.#me, this.#call, onChange, this.#newWorker)
+    return new Mesh(this.#me, this.#call, onChange)
+  }
+
+  #endScreen(): void {
+    for (const track of this.#screen?.getTracks() ?? []) {
+      track.onended = null
+      track.stop()
+    }
+    this.#screen = undefined
+  }
+
+  #show(): void {
+    if (this.#isClosed) return
+    const { local, problem, isMuted, isCameraOff, devices } = this.#own
+    const { quality = 'good', isSpeaking = false, peers = [] } = this.#carrier ?? {}
+    this.view = {
+      local,
+      screen: this.#screen,
+      canShareScreen: this.#carrier !== undefined && 'getDisplayMedia' in navigator.mediaDevices,
+      problem: this.#failure ?? this.#carrier?.problem ?? problem,
+      hasMicrophone: devices.microphones.length > 0,
+      hasCamera: devices.cameras.length > 0,
+      isMuted,
+      isCameraOff,
+      isSpeaking,
+      isSpeakingMuted: isMuted && this.#voice.active !== undefined,
+      isSoundOn: this.#isSoundOn,
+      peers: peers.map(peer => this.#heard(peer)),
+      quality,
+      isLinkLost: quality === 'lost',
+    }
+    this.emit('changed', undefined)
+  }
+
+  /** The peer, played by the chosen speaker. */
+  #heard(peer: MediaPeer): MediaPeer {
+    const play = (video: HTMLVideoElement, isScreen: boolean) => {
+      peer.play(video, isScreen)
+      const { speaker } = this.#own.devices.chosen
+      if (speaker === undefined || video.sinkId === undefined || video.sinkId === speaker) return
+      // One that was pulled out leaves the system's choice.
+      video.setSinkId(speaker).catch(() => undefined)
+    }
+    return { ...peer, play }
+  }
+
+  #listen(): void {
+    const levels = this.#own.isMuted ? [['own', this.#own.level] as const] : []
+    if (this.#voice.look(new Map(levels))) this.#show()
+  }
+
+  /** Two tabs of one browser in a call would hear themselves: both stay silent until unmuted. */
+  #onSibling({ callId, isAsking }: { readonly callId: string; readonly isAsking: boolean }): void {
+    if (callId !== this.#call.callId || !this.#isOpen) return
+    this.playSound(false)
+    if (isAsking) this.#siblings.postMessage({ callId, isAsking: false })
+  }
+}
+
+/** Undefined where the person chose none. */
+function openScreen(): Promise<MediaStream | undefined> {
+  return navigator.mediaDevices.getDisplayMedia({ video: true }).catch(() => undefined)
+}
+
+const LISTEN_MS = 250
