@@ -10,7 +10,7 @@ import { openServer } from '../support/open-server.ts'
 import { runProgram, spawnBound } from '../support/programs.ts'
 import { Started } from '../support/your-users.ts'
 
-// The registry's settings are in it. Programs of a reader have none of what the test runner puts into each.
+// npm finds the registry by it. Readers' programs have no options of the test runner.
 const environment = { ...stringsOf(process.env), NEXT_TELEMETRY_DISABLED: '1', NODE_OPTIONS: '' }
 const run = (file: string, ...args: string[]) => runProgram(file, args, { environment })
 const asked = await run('npm', 'view', 'next', 'version')

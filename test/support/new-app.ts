@@ -20,9 +20,10 @@ export function runNew(...args: string[]) {
 export async function makeApp(
   t: Test,
   folder: string,
-  { template, server, packages = [] }: { template: string; server: string; packages?: readonly string[] },
+  { template, server, packages = [] }: { template?: string; server: string; packages?: readonly string[] },
 ): Promise<void> {
-  const made = await runNew(folder, '--template', template, '--server', server)
+  const chosen = template === undefined ? [] : ['--template', template]
+  const made = await runNew(folder, ...chosen, '--server', server)
   t.equal(made.code, 0, made.stderr)
   const modules = join(folder, 'node_modules')
   const sdk = join(modules, PACKAGE)
@@ -34,7 +35,7 @@ export async function makeApp(
   }
 }
 
-/** What the compiler finds wrong with the app: nothing. */
+/** Resolves with the errors of the compiler. */
 export async function compile(folder: string): Promise<string> {
   const { stdout } = await runProgram(process.execPath, [TSC, '-p', folder])
   return stdout

@@ -36,10 +36,10 @@ export default function App() {
         )}
       </header>
       <div className="over">
-        <callsign-notices ref={notices} me={me} />
         {ringing.map(({ call }) => (
           <callsign-ring key={call.callId} me={me} call={call} />
         ))}
+        <callsign-notices ref={notices} me={me} />
       </div>
       <callsign-proof me={me} />
       <callsign-sign-in me={me} storage={storage} />
