@@ -2,7 +2,7 @@
 
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import Type from 'typebox'
 import { openApiRoute } from '../../src/api/documents/openapi.ts'
 import { operationWithBody } from '../../src/api/table/operation.ts'
@@ -14,7 +14,7 @@ import { runProgram, skipWithout } from '../support/programs.ts'
 const CHROMIUM = '/usr/bin/chromium'
 const SWAGGER_UI = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')))
 
-async function serve(folder: string): Promise<string> {
+async function serve(t: Test, folder: string): Promise<string> {
   const sayHello = operationWithBody(Type.Object({ name: Type.String() }), {
     id: 'sayHello',
     method: 'POST',
@@ -44,7 +44,7 @@ async function serve(folder: string): Promise<string> {
 }
 
 t.test('the page and all its files are served, and may load nothing from elsewhere', async t => {
-  const url = await serve(SWAGGER_UI)
+  const url = await serve(t, SWAGGER_UI)
   for (const path of ['', '/', '/initializer.js', ...Object.keys(SWAGGER_UI_FILES).map(name => `/${name}`)]) {
     const answer = await fetch(`${url}/docs/api${path}`)
     const policy = answer.headers.get('content-security-policy') ?? ''
@@ -56,7 +56,7 @@ t.test('the page and all its files are served, and may load nothing from elsewhe
 })
 
 t.test('the page has no script of its own', async t => {
-  const page = await (await fetch(`${await serve(SWAGGER_UI)}/docs/api`)).text()
+  const page = await (await fetch(`${await serve(t, SWAGGER_UI)}/docs/api`)).text()
   const scripts = [...page.matchAll(/<script([^>]*)>([^<]*)</g)]
   t.same(
     scripts.map(([, attributes, text]) => [attributes, text]),
@@ -69,7 +69,7 @@ t.test('the page has no script of its own', async t => {
 })
 
 t.test('files that were not built are reported, not a fault', async t => {
-  const url = await serve(join(SWAGGER_UI, 'nowhere'))
+  const url = await serve(t, join(SWAGGER_UI, 'nowhere'))
   const answer = await fetch(`${url}/docs/api/swagger-ui.css`)
   t.equal(answer.status, 404)
   t.match(await answer.json(), { code: 'NOT_FOUND', detail: /npm run build/ })
@@ -79,7 +79,7 @@ t.test(
   'a browser shows the document, and its policy stops nothing that the page needs',
   { skip: skipWithout([CHROMIUM], 'chromium') },
   async t => {
-    const url = await serve(SWAGGER_UI)
+    const url = await serve(t, SWAGGER_UI)
     const profile = t.testdir({})
     const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run']
     const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
