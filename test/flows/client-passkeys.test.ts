@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { addAuthenticator, DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
-import { button, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
+import { button, focused, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 
 const browser = (await openBrowser(t)) as Browser
 /** Older browsers have WebAuthn without its JSON. */
@@ -79,7 +79,7 @@ t.test(
     await add.click()
     const code = dialog(ann).getByRole('textbox')
     await code.waitFor()
-    t.equal(await ann.evaluate('document.activeElement.name'), 'otp')
+    t.equal(await focused(ann, 'name'), 'otp')
     t.equal(await add.isDisabled(), true)
     await code.fill('000000')
     await code.press('Enter')

@@ -76,6 +76,15 @@ export async function digits(page: Page, label: string): Promise<string> {
   return (await shown.textContent()) ?? ''
 }
 
+/** A member of the element that has the keyboard, within all shadow roots. */
+export function focused(page: Page, member: 'textContent' | 'name'): Promise<string> {
+  return page.evaluate(`(() => {
+    let { activeElement } = document
+    while (activeElement.shadowRoot?.activeElement) activeElement = activeElement.shadowRoot.activeElement
+    return activeElement.${member}
+  })()`)
+}
+
 /** How wide the page is, and the window. */
 export function widthsOf(page: Page): Promise<unknown> {
   return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')

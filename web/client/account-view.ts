@@ -1,11 +1,11 @@
-/** The user's passkeys, their data, and the dialog that asks who they are. */
+/** The user's passkeys, and their data. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { LoginMethod } from '../../src/app/app.ts'
+import { whenText } from '../../src/ui/when.ts'
 import type { App } from './app.ts'
-import type { ProofAsked, State } from './state.ts'
-import { whenText } from './times.ts'
+import type { State } from './state.ts'
 import { timeView, type View } from './view-parts.ts'
 
 export function accountView(state: State, app: App): TemplateResult {
@@ -67,63 +67,4 @@ function dataView({ doing }: State, app: App): TemplateResult {
         before then keeps the account.</p>
       <p><button class="bad" ?disabled=${doing.has('delete')}
         @click=${() => app.act('delete', () => app.endAccount())}>End it</button></p></details></section>`
-}
-
-/** Not modal: a call can be answered beside it. */
-export function proofView({ proof, doing }: State, app: App): View {
-  if (proof === undefined) return nothing
-  const { needed, sentence } = proof
-  const hasCode = needed.ways.includes('code')
-  const isWaiting = doing.has('proof')
-  const onKey = ({ key }: KeyboardEvent) => {
-    if (key === 'Escape') app.account.refuse(needed)
-  }
-  return html`<dialog class="card attention proof" aria-labelledby="proof-title" @keydown=${onKey}>
-    <h2 id="proof-title">Is it you?</h2>
-    <p>Whoever holds this device for a minute must not take your account. Confirm who you are, and it goes on.</p>
-    ${sentence === undefined ? nothing : html`<p class="bad" role="alert">${sentence}</p>`}
-    ${
-      needed.ways.includes('passkey')
-        ? html`<button class="main wide" ?disabled=${isWaiting}
-            @click=${() => app.act('proof', () => app.account.byPasskey(needed))}>Use a passkey</button>`
-        : nothing
-    }
-    ${hasCode ? codeView(proof, isWaiting, app) : nothing}
-    ${hasCode || needed.ways.includes('passkey') ? nothing : html`<p>You sign in by a provider, which this page can’t ask.</p>`}
-    <p class="row">
-      <button class="plain" @click=${() => app.account.refuse(needed)}>Not now</button>
-      ${
-        hasCode
-          ? html`<button class="plain" ?disabled=${isWaiting}
-              @click=${() => app.act('proof', () => app.account.sendCode(needed))}>${
-                needed.sentTo === undefined ? 'Send me a code' : 'Another code'
-              }</button>`
-          : nothing
-      }
-    </p>
-  </dialog>`
-}
-
-function codeView({ needed, address }: ProofAsked, isWaiting: boolean, app: App): View {
-  if (needed.sentTo === undefined) return nothing
-  const confirm = (otp: string) => app.confirmProof(needed, otp)
-  const onSubmit = (event: SubmitEvent) => {
-    event.preventDefault()
-    const otp = String(new FormData(event.currentTarget as HTMLFormElement).get('otp')).trim()
-    void app.act('proof', () => confirm(otp))
-  }
-  const onFetch = (to: string) => app.act('proof', async () => confirm(await app.fetchCode(to)))
-  return html`<form class="code" @submit=${onSubmit}>
-      <label><span>Code <span class="quiet">sent to ${needed.sentTo}</span></span>
-        <input name="otp" required inputmode="numeric" autocomplete="one-time-code" maxlength="6" pattern="[0-9]{6}"
-          title="6 digits" autofocus>
-      </label>
-      <p class="row"><button class="main" ?disabled=${isWaiting}>Confirm</button>
-        ${
-          address === undefined
-            ? nothing
-            : html`<button type="button" ?disabled=${isWaiting}
-                @click=${() => onFetch(address)}>Fetch the code and confirm</button>`
-        }</p>
-    </form>`
 }

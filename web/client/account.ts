@@ -1,15 +1,9 @@
-/** The user's own account: passkeys, an export of it, its end, and the proof that these need. */
+/** The user's own account: passkeys, an export of it, and its end. */
 
-import {
-  type Callsign,
-  type GetMetaReply,
-  hasCode,
-  type LoginMethod,
-  type ProofNeeded,
-} from '../../src/app/app.ts'
+import { type Callsign, type GetMetaReply, hasCode, type LoginMethod } from '../../src/app/app.ts'
+import { whenText } from '../../src/ui/when.ts'
 import { browserName } from './names.ts'
 import type { State, Store } from './state.ts'
-import { whenText } from './times.ts'
 
 export class Account {
   readonly #me: Callsign
@@ -58,46 +52,6 @@ export class Account {
   async delete(): Promise<string> {
     const { erasesAt } = await this.#me.account.delete()
     return `Your account is erased ${whenText(new Date(erasesAt))}. Until then, signing in keeps it.`
-  }
-
-  /** Asks the person for a proof of who they are. The server names addresses to an approved device alone. */
-  ask(proof: ProofNeeded, signedInBy: string | undefined): void {
-    const primary = (this.#me.user?.loginMethods ?? []).find(({ primary }) => primary)
-    const address = primary?.value ?? signedInBy
-    this.#store.update({ proof: { needed: proof, address } })
-  }
-
-  sendCode(proof: ProofNeeded): Promise<void> {
-    return this.#try(async () => {
-      await proof.sendCode()
-      this.#store.say('good', 'A code is on its way.')
-    })
-  }
-
-  confirm(proof: ProofNeeded, otp: string): Promise<void> {
-    return this.#try(() => proof.confirm(otp), true)
-  }
-
-  byPasskey(proof: ProofNeeded): Promise<void> {
-    return this.#try(() => proof.byPasskey(), true)
-  }
-
-  refuse(proof: ProofNeeded): void {
-    proof.refuse()
-    this.#store.update({ proof: undefined })
-  }
-
-  /** A failure is said in the dialog, which may lie over the notices. */
-  async #try(act: () => Promise<void>, isLast = false): Promise<void> {
-    const { proof } = this.#store.state
-    const put = (sentence?: string) => this.#store.update({ proof: proof && { ...proof, sentence } })
-    put()
-    try {
-      await act()
-      if (isLast) this.#store.update({ proof: undefined })
-    } catch (error) {
-      put(this.#store.sentenceOf(error))
-    }
   }
 }
 

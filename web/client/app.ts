@@ -1,25 +1,19 @@
 /** Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and out. */
 
-import {
-  Callsign,
-  type CallsignError,
-  type Device,
-  hasCode,
-  type ProofNeeded,
-  type Question,
-} from '../../src/app/app.ts'
+import { Callsign, type CallsignError, type Device, hasCode, type Question } from '../../src/app/app.ts'
 import { developmentPins } from '../../src/app/development.ts'
+import { newsOf } from '../../src/ui/home/news.ts'
+import { shownName } from '../../src/ui/names.ts'
+import { whenText } from '../../src/ui/when.ts'
 import { Account, readPasskeysHere } from './account.ts'
 import { Calls } from './calls.ts'
 import { ClosedRings } from './closed-rings.ts'
 import { Contacts } from './contacts.ts'
-import { browserName, shownName } from './names.ts'
-import { newsOf } from './sentences.ts'
+import { browserName } from './names.ts'
 import { Sessions } from './sessions.ts'
 import { type Connection, type KeyQuestion, SIGNED_OUT, type State, type Store } from './state.ts'
 import { storage } from './storage.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
-import { whenText } from './times.ts'
 
 /** For one person: the SDK, and what the page does with it. */
 interface Parts {
@@ -46,7 +40,7 @@ export class App {
   #link = linkIn(location)
   #usedCode: string | undefined
   /** The address that was used to sign in in this tab. */
-  #identifier: string | undefined
+  identifier: string | undefined
 
   constructor(store: Store) {
     this.#store = store
@@ -130,7 +124,7 @@ export class App {
 
   askForCode(identifier: string, name: string): Promise<void> {
     const more = name === '' ? {} : { displayName: name }
-    this.#identifier = identifier
+    this.identifier = identifier
     return this.#turn(() => {
       this.#begin(({ me }) => me.signIn(identifier, question => this.#ask(identifier, question), more)).then(
         () => this.#endTurn(),
@@ -169,7 +163,10 @@ export class App {
         throw new Error('The server shows codes to its own machine alone: the code is in its terminal.')
       const { items } = (await answer.json()) as { readonly items: readonly { readonly otp?: string }[] }
       const otp = items.find(item => item.otp !== undefined)?.otp
-      if (otp !== undefined && otp !== this.#usedCode) return otp
+      if (otp !== undefined && otp !== this.#usedCode) {
+        this.#usedCode = otp
+        return otp
+      }
       if (tries === INBOX_TRIES)
         throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
       await new Promise(resolve => setTimeout(resolve, INBOX_PAUSE_MS))
@@ -178,11 +175,6 @@ export class App {
 
   async signIn(otp: string): Promise<void> {
     await this.#turn(() => this.#asked?.answer(otp))
-    this.#usedCode = otp
-  }
-
-  async confirmProof(proof: ProofNeeded, otp: string): Promise<void> {
-    await this.account.confirm(proof, otp)
     this.#usedCode = otp
   }
 
@@ -212,26 +204,14 @@ export class App {
     this.#store.say('good', sentence)
   }
 
-  /** Removes another device. If that makes room for this one, it is registered now. */
-  async removeDevice({ deviceId, name }: Device): Promise<void> {
+  /** Removes another device, so that there is room for this one, which is registered now. */
+  async makeRoom({ deviceId }: Device): Promise<void> {
     const { me } = this.#signedIn
     await me.request('DELETE devices/{deviceId}', undefined, { deviceId }).catch(error => {
       // The wish is fulfilled: another device was faster, or the answer to a first try was lost.
       if (!hasCode(error, 'DEVICE_NOT_FOUND')) throw error
     })
-    if (this.#state.stage === 'crowded') return this.#begin(() => me.resume())
-    await this.#onDeviceRemoved(name)
-  }
-
-  /** Puts a device on the person's list, which they have compared the codes for. */
-  async approve(device: Parameters<Callsign['devices']['approve']>[0]): Promise<void> {
-    await this.#signedIn.me.devices.approve(device)
-    this.#store.say('good', `${shownName(device.name)} is on your device list now.`)
-  }
-
-  /** Makes this device the only one on the person's list. */
-  startOver(): Promise<void> {
-    return this.#signedIn.me.devices.startOver()
+    await this.#begin(() => me.resume())
   }
 
   /** Brings the connection to this tab; another tab of the same person has had it. */
@@ -296,7 +276,7 @@ export class App {
   }
 
   #hear(parts: Parts): void {
-    const { me, contacts, calls, sessions, account } = parts
+    const { me, contacts, calls, sessions } = parts
     const failed = (error: unknown) => {
       if (this.#parts === parts) this.#sayFailure(error)
     }
@@ -306,7 +286,6 @@ export class App {
     me.on('resumed', () => calls.show())
     me.on('connection', () => this.#onConnection(parts))
     me.on('error', failed)
-    me.on('proof-needed', proof => account.ask(proof, this.#identifier))
     me.on('signed-out', error => {
       void parts.closedRings.end().catch(() => undefined)
       this.#leave(this.#state.doing.has('delete') ? undefined : error)
@@ -339,8 +318,7 @@ export class App {
     me.on('session_ending', ({ endsAt }) =>
       this.#store.say('bad', `Your session here ends: ${whenText(new Date(endsAt))}. Sign in again before.`),
     )
-    me.on('sign_in_waiting', () => load(() => sessions.loadAsking()))
-    me.on('sign_in_ended', ({ outcome }) => load(() => sessions.onAnswered(outcome)))
+    me.on('sign_in_ended', ({ outcome }) => sessions.onAnswered(outcome))
     me.on('login_method_lost', ({ value }) =>
       this.#store.say('bad', `${value} opens another account now: you sign in here by it no more.`),
     )
@@ -502,14 +480,7 @@ export class App {
     await this.#loadDevices()
     if (this.#state.restriction !== undefined) return
     const { contacts, calls, sessions, account, closedRings } = this
-    const loads = [
-      contacts.load(),
-      calls.loadHistory(),
-      sessions.load(),
-      sessions.loadAsking(),
-      account.load(),
-      closedRings.load(),
-    ]
+    const loads = [contacts.load(), calls.loadHistory(), sessions.load(), account.load(), closedRings.load()]
     await Promise.all(loads)
   }
 

@@ -2,7 +2,7 @@
 
 import type { Call, CallEnding, Callsign } from '../../src/app/app.ts'
 import { Media } from '../../src/ui/media/media.ts'
-import { ENDINGS, ringEndingOf } from './sentences.ts'
+import { endingOf, ringEndingOf } from '../../src/ui/sentence.ts'
 import type { Store } from './state.ts'
 
 export class Calls {
@@ -62,7 +62,7 @@ export class Calls {
     this.show()
     // A call that only rang here has no host yet.
     const hasRung = call.hostUserId === undefined
-    const words = hasRung ? ringEndingOf(reason, call.caller.name) : (ENDINGS[reason] ?? 'The call is over.')
+    const words = hasRung ? ringEndingOf(reason, call.caller.name) : endingOf(reason)
     if (words !== undefined) this.#store.say('good', words)
     if (this.#me.userId !== undefined) await this.loadHistory().catch(error => this.#store.sayFailure(error))
   }

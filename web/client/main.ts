@@ -1,6 +1,7 @@
 /** The development client: a small calling app in a browser tab, for trying a server out and for reading. */
 
 import { render } from 'lit-html'
+import type { Notice } from '../../src/ui/home/home-element.ts'
 import { App } from './app.ts'
 import { type State, Store } from './state.ts'
 import { pageView, titleOf } from './view.ts'
@@ -16,10 +17,7 @@ let given: Element | undefined
 const store = new Store((state: State) => {
   // A call that rings has put its own there.
   if (state.rings.length === 0) document.title = titleOf(state)
-  // While it is there, it gives the focus back.
-  if (state.proof === undefined) root.querySelector('dialog')?.close()
   render(pageView(state, app), root)
-  root.querySelector<HTMLDialogElement>('dialog:not([open])')?.show()
   keepFocus()
 })
 const app = new App(store)
@@ -28,6 +26,10 @@ addEventListener('focusin', ({ target }) => {
   focused = target as Element
   item = focused.closest('li')
   card = focused.closest('.card')
+})
+addEventListener('callsign-notice', event => {
+  const { kind, text } = (event as CustomEvent<Notice>).detail
+  store.say(kind, text)
 })
 addEventListener('hashchange', () => void app.onHashChange())
 // A menu lies over the next one's buttons: it closes as menus do.

@@ -1,11 +1,11 @@
-/** Where the user is signed in, and who asks to be let in. */
+/** Where the user is signed in. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
+import { programName, shownName } from '../../src/ui/names.ts'
+import { whenText } from '../../src/ui/when.ts'
 import type { App } from './app.ts'
-import { programName, shownName } from './names.ts'
-import type { AskingSignIn, State, UserSession } from './state.ts'
-import { whenText } from './times.ts'
+import type { State, UserSession } from './state.ts'
 import { timeView, type View } from './view-parts.ts'
 
 export function sessionsView({ sessions, doing }: State, app: App): View {
@@ -45,34 +45,4 @@ function othersView(doing: ReadonlySet<string>, app: App): TemplateResult {
 
 function nameOf({ device, userAgent }: UserSession): string {
   return device === undefined ? programName(userAgent) : shownName(device.name)
-}
-
-/** As for devices that wait: the digits are compared before anything is let in. */
-export function askingView({ asking, doing }: State, app: App): TemplateResult {
-  return html`${repeat(
-    asking,
-    ({ id }) => id,
-    signIn => askerView(signIn, doing.has('answer-sign-in'), app),
-  )}`
-}
-
-function askerView(signIn: AskingSignIn, isAnswering: boolean, app: App): TemplateResult {
-  const { id, signInCode, method, userAgent, network, until } = signIn
-  const answer = (approve: boolean) => app.act('answer-sign-in', () => app.sessions.answer(id, approve))
-  const from = network === undefined ? nothing : html` at <span class="mono">${network}</span>`
-  return html`<section class="card attention" role="alert"><h2>Are you signing in elsewhere?</h2>
-    <p><strong dir="auto">${programName(userAgent)}</strong>${from} has ${PROOFS[method]}, and waits. Approve only if its screen shows these digits:</p>
-    <p class="digits mono" aria-label="Code of the sign-in">${signInCode}</p>
-    <p class="quiet">Without an answer by ${timeView(until)}, it gets in.</p>
-    <p class="row">
-      <button class="main" ?disabled=${isAnswering} @click=${() => answer(true)}>It shows these: approve</button>
-      <button class="bad" ?disabled=${isAnswering} @click=${() => answer(false)}>It is not me: refuse</button>
-    </p></section>`
-}
-
-/** The proof that a waiting sign-in has given. */
-const PROOFS: Readonly<Record<AskingSignIn['method'], string>> = {
-  email: 'the code that went to your email address',
-  phone: 'the code that went to your phone',
-  server: 'a sign-in token of this app’s own service',
 }

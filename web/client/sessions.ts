@@ -1,7 +1,8 @@
-/** Where the user is signed in, and sign-ins that wait for the user's answer. */
+/** Where the user is signed in. */
 
 import { type Callsign, hasCode, type SessionStartedEvent, type SignInEndedEvent } from '../../src/app/app.ts'
-import { programName } from './names.ts'
+import { programName } from '../../src/ui/names.ts'
+import { word } from '../../src/ui/words.ts'
 import type { Store } from './state.ts'
 
 export class Sessions {
@@ -15,10 +16,6 @@ export class Sessions {
 
   async load(): Promise<void> {
     this.#store.update({ sessions: await this.#me.sessions.list() })
-  }
-
-  async loadAsking(): Promise<void> {
-    this.#store.update({ asking: await this.#me.sessions.waiting() })
   }
 
   async end(id: string): Promise<void> {
@@ -36,11 +33,6 @@ export class Sessions {
     await this.load()
   }
 
-  async answer(id: string, approve: boolean): Promise<void> {
-    await this.#me.sessions.answer(id, approve)
-    await this.onAnswered(approve ? 'approved' : 'refused')
-  }
-
   async onStarted({ sessionId, userAgent, network }: SessionStartedEvent): Promise<void> {
     const from = network === undefined ? '' : `, from ${network}`
     this.#store.say('bad', `Signed in as you: ${programName(userAgent)}${from}. Was that you?`, {
@@ -51,17 +43,9 @@ export class Sessions {
   }
 
   /** Here, on another device, or not at all. */
-  async onAnswered(outcome: SignInEndedEvent['outcome']): Promise<void> {
+  onAnswered(outcome: SignInEndedEvent['outcome']): void {
     // The one that has replaced it asks now.
-    if (outcome !== 'replaced') this.#store.say(outcome === 'approved' ? 'good' : 'bad', OUTCOMES[outcome])
-    await this.loadAsking()
+    if (outcome === 'replaced') return
+    this.#store.say(outcome === 'approved' ? 'good' : 'bad', word(`notice-sign-in-${outcome}`))
   }
-}
-
-const OUTCOMES: Readonly<Record<Exclude<SignInEndedEvent['outcome'], 'replaced'>, string>> = {
-  approved: 'The sign-in is approved. Its device asks to be on your list next.',
-  refused:
-    'The sign-in is refused. For seven days its address opens nothing, then a new account, unless you confirm a code to it while you are signed in.',
-  passed: 'There was no answer to the sign-in in time, so it has gone through.',
-  expired: 'The sign-in was given up.',
 }

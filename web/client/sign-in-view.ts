@@ -1,6 +1,7 @@
 /** Signing in: an address, then the code that went to it. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { deviceRows } from '../../src/ui/home/device-rows.ts'
 import type { App } from './app.ts'
 import type { Challenge, State } from './state.ts'
 import { timeView } from './view-parts.ts'
@@ -95,6 +96,22 @@ function waitingView({ waiting, waitedInVain }: State, app: App): TemplateResult
     <p>You have none of them any more? Without an answer by ${timeView(until)}, you are in.</p>
     <p class="quiet">This page may be closed. It goes on when you open it again in this browser.</p>
     <button class="plain" @click=${() => app.beginAgain()}>Sign in as somebody else</button></section>`
+}
+
+/** In place of everything else, while there is no room for this device. */
+export function crowdedView({ devices, restriction, doing }: State, app: App): TemplateResult {
+  return html`<section class="card"><h2>You have as many devices as you may</h2>
+    <p>This one takes the place of one that you remove. ${
+      restriction === undefined
+        ? nothing
+        : html`Here that can be one that was not seen for 30 days; remove any other on a device of yours that is approved,
+          and reload this page.`
+    }</p>${deviceRows(devices, {
+      nowMs: app.nowMs,
+      isRestricted: restriction !== undefined,
+      isRemoving: doing.has('remove-device'),
+      remove: device => app.act('remove-device', () => app.makeRoom(device)),
+    })}</section>`
 }
 
 function stepsView(): TemplateResult {

@@ -8,20 +8,18 @@ import type {
   Device,
   FriendRequest,
   ListSessionsReply,
-  ListWaitingSignInsReply,
   LoginMethod,
   Opened,
   OwnListState,
   PastCall,
-  ProofNeeded,
   User,
   WaitingSignIn,
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
 import type { CameraScan } from '../../src/ui/home/scanner.ts'
+import { sentenceOf } from '../../src/ui/sentence.ts'
 import { personName } from './names.ts'
-import { sentenceOf } from './sentences.ts'
 
 /**
  * - `waiting`: the code was right, and another device of the user has to approve the sign-in
@@ -61,12 +59,8 @@ export interface State {
   readonly passkeys: readonly LoginMethod[]
   /** Whether calls ring when this page is closed. */
   readonly closedRings: WebPushState
-  /** An operation waits for a proof of who the user is. */
-  readonly proof: ProofAsked | undefined
   /** Where the user is signed in, the newest first. */
   readonly sessions: readonly UserSession[]
-  /** Sign-ins on other devices that ask the user. */
-  readonly asking: readonly AskingSignIn[]
   readonly connection: Connection
   readonly contacts: readonly Contact[]
   readonly areContactsLoaded: boolean
@@ -95,15 +89,6 @@ export interface State {
 }
 
 export type UserSession = ListSessionsReply['items'][number]
-export type AskingSignIn = ListWaitingSignInsReply['items'][number]
-
-export interface ProofAsked {
-  readonly needed: ProofNeeded
-  /** Where the code goes, as a development server has it. */
-  readonly address: string | undefined
-  /** Why the last try was in vain. */
-  readonly sentence?: string | undefined
-}
 
 /** Questions that the SDK leaves to the person: a contact’s new keys, an old invitation, an unknown device of one’s own. */
 export interface KeyQuestion {
@@ -164,9 +149,7 @@ export const SIGNED_OUT: State = {
   passkeysHere: 'off',
   passkeys: [],
   closedRings: 'unsupported',
-  proof: undefined,
   sessions: [],
-  asking: [],
   connection: 'off',
   contacts: [],
   areContactsLoaded: false,

@@ -1,4 +1,4 @@
-/** Times and durations as people read them. */
+/** Durations as people read them. */
 
 /** `3:07`, or `1:02:07`. */
 export function durationText(seconds: number): string {
@@ -6,13 +6,4 @@ export function durationText(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
   const tail = `${hours > 0 ? String(minutes).padStart(2, '0') : minutes}:${String(rest).padStart(2, '0')}`
   return hours > 0 ? `${hours}:${tail}` : tail
-}
-
-/** The time of today; of an earlier day that, too. */
-export function whenText(at: Date): string {
-  const time = { hour: '2-digit', minute: '2-digit' } as const
-  if (at.toDateString() === new Date().toDateString()) return at.toLocaleTimeString([], time)
-  const day = { month: 'short', day: 'numeric', ...time } as const
-  if (at.getFullYear() === new Date().getFullYear()) return at.toLocaleString([], day)
-  return at.toLocaleString([], { year: 'numeric', ...day })
 }

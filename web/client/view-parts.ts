@@ -1,8 +1,8 @@
 /** Small parts that several views draw. */
 
 import { html, type nothing, type TemplateResult } from 'lit-html'
+import { whenText } from '../../src/ui/when.ts'
 import type { Connection } from './state.ts'
-import { whenText } from './times.ts'
 
 export type View = TemplateResult | typeof nothing
 

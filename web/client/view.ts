@@ -4,14 +4,15 @@ import '../../src/ui/call/call-element.ts'
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import '../../src/ui/media/ring.ts'
-import { accountView, proofView } from './account-view.ts'
+import '../../src/ui/home/devices.ts'
+import '../../src/ui/home/proof.ts'
+import { accountView } from './account-view.ts'
 import type { App } from './app.ts'
-import { crowdedView, devicesView, unapprovedView } from './devices-view.ts'
 import { historyView } from './history-view.ts'
 import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
-import { askingView, sessionsView } from './sessions-view.ts'
-import { signInView } from './sign-in-view.ts'
+import { sessionsView } from './sessions-view.ts'
+import { crowdedView, signInView } from './sign-in-view.ts'
 import type { NoticeAction, State } from './state.ts'
 import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
@@ -22,7 +23,12 @@ export function titleOf({ user, call }: State): string {
 
 export function pageView(state: State, app: App): TemplateResult {
   return html`${headerView(state, app)} ${noticesView(state, app)} ${questionView(state, app)} ${bodyView(state, app)}
-    ${proofView(state, app)}
+    ${
+      state.stage === 'signed-in' || state.stage === 'crowded'
+        ? html`<callsign-proof .me=${app.me} .address=${app.identifier}
+            .developmentInbox=${(to: string) => app.fetchCode(to)}></callsign-proof>`
+        : nothing
+    }
     <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">Documents</a>
       <a href="/docs/api" target="_blank">API</a>
       <a href="/docs/events" target="_blank">Events</a></footer>`
@@ -58,11 +64,12 @@ function homeView(state: State, app: App): View {
     return html`${ringsView(state, app)}
       <callsign-call .me=${app.me} .call=${call} .media=${app.calls.media}></callsign-call>`
   const banners = html`${elsewhereView(state, app)} ${troubleView(state)}`
-  if (state.restriction !== undefined) return html`${banners} ${unapprovedView(state, app)}`
-  return html`${banners} ${ringsView(state, app)} ${askingView(state, app)}
+  const devices = html`<callsign-devices .me=${app.me}></callsign-devices>`
+  if (state.restriction !== undefined) return html`${banners} ${devices}`
+  return html`${banners} ${ringsView(state, app)}
     <div class="home">
       <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
-      <div class="column">${historyView(state, app)} ${keyView(state)} ${devicesView(state, app)}
+      <div class="column">${historyView(state, app)} ${keyView(state)} ${devices}
         ${sessionsView(state, app)} ${accountView(state, app)}</div>
     </div>`
 }

@@ -68,7 +68,7 @@ export class CallsignDevices extends HomeElement {
       ${
         this.#devices.length === 0
           ? nothing
-          : html`<section class="card"><h2>${word('devices-title')}</h2>
+          : html`<section class="card own"><h2>${word('devices-title')}</h2>
               ${deviceRows(this.#devices, {
                 nowMs: me.nowMs(),
                 isRestricted: me.restriction !== undefined,
@@ -145,13 +145,14 @@ export class CallsignDevices extends HomeElement {
     this.note(word('devices-started-over'))
   }
 
-  async #remove({ deviceId }: Pick<Device, 'deviceId'>): Promise<void> {
+  async #remove({ deviceId, name }: Pick<Device, 'deviceId' | 'name'>): Promise<void> {
     await this.me!.devices.remove(deviceId).catch(error => {
       // The wish is fulfilled: another device was faster, or the answer to a first try was lost.
       if (!hasCode(error, 'DEVICE_NOT_FOUND')) throw error
     })
+    this.note(word('notice-device-removed', shownName(name)))
     await this.reload()
-    await this.focusOn('.card:last-of-type h2')
+    await this.focusOn('.own h2')
   }
 
   async #answer(id: string, approve: boolean): Promise<void> {
