@@ -6,10 +6,10 @@ import { CHROMIUM } from '../../scripts/support/chromium.ts'
 import { launchBrowser, PATIENCE_MS, SWITCHES, WITH_CAMERA } from './browser.ts'
 import type { HomeHouse } from './home-page.ts'
 
-/** With two cameras; three microphones and speakers it has anyway. */
+/** With three cameras, the second without pictures that a call can send; it has three microphones and speakers anyway. */
 export function launchWithCameras(t: Test): Promise<Browser> {
   const others = SWITCHES.filter(each => !each.includes('fake-device'))
-  const cameras = '--use-fake-device-for-media-stream=fps=5,device-count=2'
+  const cameras = '--use-fake-device-for-media-stream=fps=5,device-count=3'
   return launchBrowser(t, CHROMIUM ?? '', [...others, cameras])
 }
 

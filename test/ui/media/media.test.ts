@@ -32,18 +32,20 @@ t.test(
     })`)
     await until(bob, 'me.calls[0]?.isVerified')
     await bob.evaluate(
-      'me.calls[0].answer().then(() => { globalThis.media = new ui.Media(me, me.calls[0]) })',
+      'me.calls[0].answer().then(() => { globalThis.media = new ui.Media(me, me.calls[0], { microphone: false }) })',
     )
     await bob.evaluate(PLAY)
     const peer = 'media.view.peers[0]'
     await until(bob, `${peer}?.hasPicture && videos[0].videoWidth > 0`)
     await until(bob, `${peer}.isSpeaking`)
-    await until(ann, `media.view.isSpeaking || ${peer}.isSpeaking`)
+    await until(ann, 'media.view.isSpeaking')
+    t.equal(await bob.evaluate(`live('audio').length`), 0, 'a call that began muted opens no microphone')
     t.equal(await bob.evaluate(`${peer}.quality`), 'good')
 
     const camera = `media.view.local.getVideoTracks()[0]?.getSettings().deviceId`
     const first = await ann.evaluate(camera)
-    const other = await ann.evaluate(`media.devices.cameras.find(({ id }) => id !== '${first}').id`)
+    const other = await ann.evaluate('media.devices.cameras[2].id')
+    t.not(other, first)
     await ann.evaluate(`media.useCamera('${other}')`)
     t.equal(await ann.evaluate(camera), other)
     await ann.evaluate(`media.useMicrophone(media.devices.microphones.at(-1).id)`)
