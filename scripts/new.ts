@@ -8,14 +8,12 @@ import { developmentPins } from '../src/app/development.ts'
 import { messageOf } from '../src/errors.ts'
 import { given, optional, runCommand, UsageError } from './support/command.ts'
 
-/** By name: the file with the server and its keys, and the commands that start the app after `npm install`. */
-const TEMPLATES: ReadonlyMap<string, { readonly pins: string; readonly starts: readonly string[] }> = new Map(
-  [
-    ['vite', { pins: 'src/pins.ts', starts: ['npm run dev'] }],
-    ['next', { pins: 'app/pins.ts', starts: ['npm run build', 'npm start'] }],
-    ['express', { pins: 'public/pins.js', starts: ['npm start'] }],
-  ],
-)
+/** By name: the file with the server and its keys, and the command that starts the app after `npm install`. */
+const TEMPLATES: ReadonlyMap<string, { readonly pins: string; readonly start: string }> = new Map([
+  ['vite', { pins: 'src/pins.ts', start: 'npm run dev' }],
+  ['next', { pins: 'app/pins.ts', start: 'npm run dev' }],
+  ['express', { pins: 'public/pins.js', start: 'npm start' }],
+])
 
 const USAGE = `usage: callsign new FOLDER [--template NAME] [--server URL]
 
@@ -61,7 +59,10 @@ await runCommand({
     rewrite(path, `{ vkey: '', vrfPublicKey: '' }`, JSON.stringify(pins))
     process.stdout.write(`An app for ${server} is in ${folder}. Go on with:
 
-${[`cd ${flags.folder}`, 'npm install', ...template.starts].map(line => `  ${line}\n`).join('')}
+  cd ${flags.folder}
+  npm install
+  ${template.start}
+
 Open its page in two browsers, sign in as two people, and take the codes from ${server}/dev.
 `)
     return 0

@@ -16,7 +16,11 @@ import { shownDocuments } from './documents/shown-documents.ts'
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 
 const { index, sections } = shownDocuments(ROOT)
-const rendered = [index, ...sections.flatMap(({ documents }) => documents)].map(document => ({
+const all = sections.flatMap(({ title, documents }) =>
+  documents.map(document => ({ section: title, document })),
+)
+const rendered = [{ section: '', document: index }, ...all].map(({ section, document }) => ({
+  section,
   document,
   content: renderDocument(document, ROOT),
 }))
@@ -27,11 +31,20 @@ for (const { document, content } of rendered) {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, documentPage(document, content, sections))
 }
-const passages = rendered.flatMap(({ document: { address }, content: { title, passages } }) =>
-  passages.map(({ anchor, heading, text }) => ({ at: `${address}#${anchor}`, title, heading, text })),
+const passages = rendered.flatMap(({ section, document: { address }, content: { title, passages } }) =>
+  passages.map(({ anchor, heading, text }) => ({
+    at: `${address}#${anchor}`,
+    section,
+    title,
+    heading,
+    text,
+  })),
 )
 writeFileSync(join(DOCUMENTS_FOLDER, 'docs/search.json'), JSON.stringify(passages))
-cpSync(join(ROOT, 'docs', 'images'), join(DOCUMENTS_FOLDER, 'docs/images'), { recursive: true })
+const pictures = rendered.flatMap(
+  ({ content }) => content.html.match(/(?<= src="\/)docs\/images\/[^"]+/g) ?? [],
+)
+for (const picture of pictures) cpSync(join(ROOT, picture), join(DOCUMENTS_FOLDER, picture))
 
 const licence = join(dirname(fileURLToPath(import.meta.resolve('minisearch'))), '..', '..', 'LICENSE.txt')
 await build({

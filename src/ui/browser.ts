@@ -7,7 +7,3 @@ export * from '../app/app.ts'
 export * from '../app/media/media.ts'
 export * from '../app/push/web-push.ts'
 export * from './ui.ts'
-
-declare global {
-  const callsign: typeof import('./browser.ts')
-}

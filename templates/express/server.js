@@ -38,7 +38,8 @@ app.use((_request, response, next) => {
 })
 for (const [path, name] of Object.entries(SDK)) {
   const file = fileURLToPath(import.meta.resolve(name))
-  app.get(path, (_request, response) => response.sendFile(file))
+  // Some package managers put packages below a folder whose name begins with a dot.
+  app.get(path, (_request, response) => response.sendFile(file, { dotfiles: 'allow' }))
 }
 app.use(express.static(`${import.meta.dirname}/public`))
 app.listen(PORT, '127.0.0.1', () => console.log(`http://localhost:${PORT}`))

@@ -10,8 +10,8 @@ import { openServer } from '../support/open-server.ts'
 import { runProgram, spawnBound } from '../support/programs.ts'
 import { Started } from '../support/your-users.ts'
 
-const { PATH = '', HOME = '' } = process.env
-const environment = { PATH, HOME, NEXT_TELEMETRY_DISABLED: '1' }
+// npm finds the registry by it. Readers' programs have no options of the test runner.
+const environment = { ...stringsOf(process.env), NEXT_TELEMETRY_DISABLED: '1', NODE_OPTIONS: '' }
 const run = (file: string, ...args: string[]) => runProgram(file, args, { environment })
 const asked = await run('npm', 'view', 'next', 'version')
 const skip =
@@ -25,13 +25,14 @@ t.test('an app of the template for Next.js', { skip }, async t => {
   t.equal((await runNew(app, '--template', 'next', '--server', server.http)).code, 0)
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefix', app]
   t.equal((await run('npm', 'install', ...flags)).code, 0, 'it is installed')
-  const next = join(app, 'node_modules/next/dist/bin/next')
-  const built = await run(process.execPath, next, 'build', app)
+  const built = await run('npm', 'run', 'build', '--prefix', app)
   if (built.code !== 0) t.comment(built.stdout + built.stderr)
   t.equal(built.code, 0, 'it compiles')
 
   const port = await freePort()
-  const child = spawnBound(process.execPath, [next, 'start', app, '-p', `${port}`], {
+  const next = join(app, 'node_modules/next/dist/bin/next')
+  const child = spawnBound(process.execPath, [next, 'start', '-p', `${port}`], {
+    cwd: app,
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -42,3 +43,9 @@ t.test('an app of the template for Next.js', { skip }, async t => {
   t.match(worker.headers.get('content-type'), 'text/javascript')
   await twoPeopleCall(t, (await openBrowser(t))!, { url, server: server.http })
 })
+
+function stringsOf(environment: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+}

@@ -19,6 +19,7 @@ const PAGES = [
   'build/media.md',
   'build/push.md',
   'build/backend.md',
+  'build/react-native.md',
 ]
 const THIS = 'test/flows/build-pages.test.ts'
 const blocks = PAGES.flatMap(page =>
@@ -58,6 +59,17 @@ t.test('the programs of the pages run', async t => {
 
 /** The parts of an app that the pages' excerpts use and leave to it. */
 const AROUND = `
+// Packages for phones, which are not among ours.
+declare module '@livekit/react-native' {
+  const AudioSession: { startAudioSession(): Promise<void> }
+  const RNE2EEManager: any
+  class RNKeyProvider {
+    constructor(options: object)
+    setKey(identity: string, key: string | Uint8Array, keyIndex: number): Promise<void>
+    setSifTrailer(trailer: Uint8Array): Promise<void>
+  }
+}
+declare module 'react-native-passkey'
 declare const me: import('@callsign/sdk/app').Callsign
 declare const call: import('@callsign/sdk/app').Call
 declare const media: import('@callsign/sdk/app/media').CallMedia

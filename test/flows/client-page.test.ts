@@ -115,7 +115,7 @@ t.test(
     t.equal(await callDigits(bob, 1), digits, 'after a reload it has the key from the other')
     await Promise.all([seesOthers(ann), seesOthers(bob)])
 
-    await button(ann, '2 people').click()
+    await button(ann, 'More').click()
     await button(ann, 'Make a new key now').click()
     const renewed = await callDigits(bob, 2)
     t.not(renewed, digits)

@@ -211,7 +211,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         }
         const sections = page.getByRole('navigation', { name: 'Documents' })
         if (width < 960) await page.getByRole('button', { name: 'Documents' }).click()
-        t.ok(await sections.getByRole('link', { name: 'Calls', exact: true }).isVisible())
+        t.ok(await sections.getByRole('link', { name: 'Glossary' }).isVisible())
         if (width < 960) t.same(await faultsOf(page), [], `sections at ${width}`)
       }
     },

@@ -64,6 +64,26 @@ t.test('the page of operations is whole after a build', async t => {
   }
 })
 
+t.test('every page names an icon that is there, and one that browsers ask for by themselves is', async t => {
+  const { http, serverApi, stderr } = await start(t)
+  const before = stderr()
+  const shareLink = `/c/c_${'A'.repeat(22)}`
+  const pages = [
+    ...['/dev', '/dev/client', '/docs', '/docs/start/first-call', '/docs/api', '/docs/events', shareLink].map(
+      path => http + path,
+    ),
+    `${serverApi}/operator`,
+  ]
+  for (const url of pages) {
+    const page = await (await fetch(url)).text()
+    const [, icon = 'none'] = /<link rel="icon"[^>]* href="([^"]+)"/.exec(page) ?? []
+    const answer = await fetch(new URL(icon, url))
+    t.same([answer.status, answer.headers.get('content-type')], [200, 'image/svg+xml'], `${url}: ${icon}`)
+  }
+  for (const url of [http, serverApi]) t.equal((await fetch(`${url}/favicon.ico`)).status, 200)
+  t.notMatch(stderr().slice(before.length), /"level":"?(?:[45]\d|warn|error)|favicon/)
+})
+
 function isFile(path: string): boolean {
   return /^(\/index)?\/(checkpoint$|tile\/)/.test(path)
 }

@@ -1,11 +1,15 @@
 /** The documents as the build made them: every page is served, leads nowhere that is not there, and runs no script of its own. */
 
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import t from 'tap'
 import { anchorsOf } from '../../scripts/support/documents/render-document.ts'
+import { shownDocuments } from '../../scripts/support/documents/shown-documents.ts'
 import { apiPageRoutes } from '../../src/operations/console/api-page.ts'
 import { DOCUMENTS_FOLDER, documentRoutes } from '../../src/operations/console/documents.ts'
 import { pageRoutes } from '../../src/operations/console/pages.ts'
 import type { HttpAnswer, HttpRequest } from '../../src/transport/route.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const routes = documentRoutes()
 const answers = new Map(routes.map(route => [route.path, route.handle({} as HttpRequest) as HttpAnswer]))
@@ -55,6 +59,18 @@ t.test('each page is in the list of all, marked where one is, and leads to its n
   }
 })
 
+t.test('the index has every document, with a line about it', async t => {
+  const index = readFileSync(join(PROJECT_ROOT, 'docs/README.md'), 'utf8')
+  const { sections } = shownDocuments(PROJECT_ROOT)
+  const missing = sections
+    .flatMap(({ documents }) => documents)
+    .filter(({ name }) => !index.includes(`](${relative('docs', name)}): `))
+  t.same(
+    missing.map(({ name }) => name),
+    [],
+  )
+})
+
 t.test('the search has every heading of every page, under an address that is there', async t => {
   const { body } = answers.get('/docs/search.json')!
   const passages = JSON.parse(Buffer.from(body as Uint8Array).toString()) as { at: string; text: string }[]
@@ -66,6 +82,27 @@ t.test('the search has every heading of every page, under an address that is the
   t.equal(new Set(passages.map(({ at }) => at)).size, passages.length)
   t.notMatch(body, /<!-- (?:not )?run/)
 })
+
+t.test('the image is built with every document', async t => {
+  const { index, sections } = shownDocuments(PROJECT_ROOT)
+  const names = [index, ...sections.flatMap(({ documents }) => documents)].map(({ name }) => name)
+  const rules = readFileSync(join(PROJECT_ROOT, '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter(line => line !== '' && !line.startsWith('#'))
+  const isLeftOut = (name: string) =>
+    rules.reduce(
+      (isOut, rule) => (covers(rule.replace('!', ''), name) ? !rule.startsWith('!') : isOut),
+      false,
+    )
+  t.same(names.filter(isLeftOut), [])
+  t.ok(isLeftOut('kotlin/pom.xml') && isLeftOut('local.env') && names.includes('kotlin/README.md'))
+})
+
+/** Whether a rule of `.dockerignore` is about the file or a folder that it lies in. */
+function covers(rule: string, name: string): boolean {
+  const form = new RegExp(`^${rule.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}(?:/|$)`)
+  return form.test(name)
+}
 
 t.test('anchors are those of repositories’ hosts', async t => {
   t.same(anchorsOf(["A call's key", 'Two, 2', 'Two, 2', '`GET /user`', 'Grün und 呼']), [

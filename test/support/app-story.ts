@@ -16,6 +16,7 @@ export interface AppPlace {
 async function openApp(t: Test, browser: Browser, { url }: AppPlace): Promise<Page> {
   const context = await browser.newContext({ ...WITH_CAMERA, locale: 'en-GB' })
   t.teardown(() => context.close())
+  context.setDefaultTimeout(15_000) // DEBUG
   await context.addInitScript(FAKE_SCREEN)
   const page = await context.newPage()
   await page.goto(url)
@@ -43,13 +44,18 @@ export async function signIn(t: Test, browser: Browser, place: AppPlace, name: s
 async function befriend(ann: Page, bob: Page): Promise<void> {
   const link = await ann.getByRole('textbox', { name: 'Your link' }).inputValue()
   await bob.goto(link)
-  await button(bob, 'Ask Ann').click()
-  await button(ann, 'Accept').click()
+  await button(bob, 'Ask Ann to be contacts').click()
+  await button(ann, 'Accept Bob').click()
   await button(bob, 'Video call to Ann').waitFor()
 }
 
-/** The whole story. */
-export async function twoPeopleCall(t: Test, browser: Browser, place: AppPlace): Promise<void> {
+/** The whole story. `hasWorker`: the app is served with its service worker. */
+export async function twoPeopleCall(
+  t: Test,
+  browser: Browser,
+  place: AppPlace,
+  hasWorker = true,
+): Promise<void> {
   const ann = await signIn(t, browser, place, 'Ann')
   const bob = await signIn(t, browser, place, 'Bob')
   await befriend(ann, bob)
@@ -81,16 +87,19 @@ export async function twoPeopleCall(t: Test, browser: Browser, place: AppPlace):
   await seesPicture(ann, 'Bob')
   await button(bob, 'Leave').click()
   await button(bob, 'Video call to Ann').waitFor()
+  await button(ann, 'Leave').click()
   await button(ann, 'Video call to Bob').waitFor()
 
   await secondDeviceRings(t, browser, place, ann, bob)
+  if (!hasWorker) return
+  const worker = await ann.evaluate('navigator.serviceWorker.ready.then(({ active }) => active.scriptURL)')
+  t.match(worker, '/service-worker.js')
 }
 
-/** Ann's second device is let in and approved by her first one, and then both ring. */
+/** Ann's second device is approved by her first one, and then both ring. */
 async function secondDeviceRings(t: Test, browser: Browser, place: AppPlace, ann: Page, bob: Page) {
   const second = await openApp(t, browser, place)
   await enterCode(second, place, 'Ann')
-  await button(ann, 'It shows these: approve').click()
   await second.getByText('Approve this device').waitFor()
   await button(ann, 'It shows this code: approve').click()
   await button(second, 'Video call to Bob').waitFor()
@@ -113,7 +122,7 @@ async function pressed(page: Page, name: string, isPressed: boolean): Promise<vo
 
 /** Resolves with the digits of the call's key once they are shown. */
 async function digits(page: Page): Promise<string> {
-  const shown = page.locator('callsign-call .inline.digits')
+  const shown = page.locator('[aria-label="Digits of the call’s key"]')
   await shown.filter({ hasText: /\d/ }).waitFor({ state: 'attached' })
   return (await shown.textContent()) ?? ''
 }

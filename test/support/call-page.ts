@@ -2,6 +2,7 @@
 
 import { build } from 'esbuild'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Test } from 'tap'
 import { builtProgram } from './programs.ts'
 
 /** One element for all tests of a file. */
@@ -17,14 +18,17 @@ export async function bundleCallElement(): Promise<string> {
   return outputFiles[0]!.text
 }
 
-/** Opens a page with a call of these people; the first is the page's own user. Ended by the caller's context. */
+/** Opens a page with a call of these people until the end of the test; the first is the page's own user. */
 export async function openCallPage(
+  t: Test,
   browser: Browser,
   script: string,
   names: readonly string[],
+  viewport: { readonly width: number; readonly height: number },
   options: BrowserContextOptions = {},
 ): Promise<Page> {
-  const context = await browser.newContext(options)
+  const context = await browser.newContext({ viewport, ...options })
+  t.teardown(() => context.close())
   const page = await context.newPage()
   await page.route('http://call.test/', route => route.fulfill({ contentType: 'text/html', body: PAGE }))
   await page.goto('http://call.test/')

@@ -2,7 +2,7 @@
 
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { PHONE } from './browser.ts'
+import { PATIENCE_MS, PHONE } from './browser.ts'
 import { openServer } from './open-server.ts'
 import type { OpenServer } from './server.ts'
 
@@ -105,13 +105,18 @@ export function seesPictures(page: Page, count: number): Promise<void> {
 
 /** Until this holds for the videos of other people's pictures: elements keep them in shadow roots. */
 export async function untilPictures(page: Page, condition: string): Promise<void> {
-  const script = `(() => {
+  const script = `(async () => {
     const inside = (root, of) => [...root.querySelectorAll('*')].flatMap(one => [
       ...(one.matches(of) ? [one] : []), ...(one.shadowRoot === null ? [] : inside(one.shadowRoot, of)),
     ])
-    return inside(document, '.tile:not(.own, .floating) video.picture')${condition}
+    const began = performance.now()
+    while (!inside(document, '.tile:not(.own, .floating) video.picture')${condition}) {
+      if (performance.now() - began > ${PATIENCE_MS}) return false
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+    return true
   })()`
-  await page.waitForFunction(script, undefined, { polling: 50 })
+  if (!(await page.evaluate(script))) throw new Error(`not within ${PATIENCE_MS} ms: pictures${condition}`)
 }
 
 /** As a person does who is asked for camera and microphone. */

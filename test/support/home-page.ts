@@ -15,8 +15,12 @@ export interface HomeHouse {
 }
 
 /** Starts a server; it and the contexts end with the test. */
-export async function openHome(t: Test, browser: Browser): Promise<HomeHouse> {
-  const server = await openServer({ dataFolder: t.testdir() })
+export async function openHome(
+  t: Test,
+  browser: Browser,
+  environment: Record<string, string> = {},
+): Promise<HomeHouse> {
+  const server = await openServer({ dataFolder: t.testdir(), environment })
   t.teardown(() => server.end())
   const url = `${server.http.replace('127.0.0.1', 'localhost')}/dev/client`
   const newContext = async (options: BrowserContextOptions = {}) => {
@@ -46,7 +50,7 @@ export async function newPerson(
 export async function signInAs(page: Page, name: string): Promise<void> {
   await askForCode(page, name)
   await page.getByRole('button', { name: 'Fetch the code' }).click()
-  await page.waitForFunction("me.connection === 'connected'")
+  await page.getByText('connected', { exact: true }).waitFor()
 }
 
 export async function askForCode(page: Page, name: string): Promise<void> {
@@ -72,7 +76,7 @@ const SCRIPT = `
   globalThis.calls = []
   const developmentInbox = address => sentCode(server, address)
   const main = document.querySelector('main')
-  main.innerHTML = '<h1>App</h1>'
+  main.innerHTML = '<h1>App</h1><p></p>'
   const make = tag => Object.assign(document.createElement('callsign-' + tag), { me, storage, developmentInbox })
   const homes = ['contacts', 'devices', 'account'].map(make)
   const signIn = make('sign-in')
@@ -80,6 +84,7 @@ const SCRIPT = `
   main.addEventListener('call', ({ detail }) => calls.push([detail.contacts.map(one => one.displayName), detail.video]))
   let isIn
   const draw = () => {
+    main.querySelector('p').textContent = me.connection
     if (isIn === (me.userId !== undefined)) return
     isIn = me.userId !== undefined
     for (const one of [signIn, ...homes]) one.remove()

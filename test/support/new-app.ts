@@ -1,7 +1,7 @@
 /** Apps of `callsign new`, made in a test's folder. Packages are those of this project, so nothing is fetched. */
 
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, extname, join } from 'node:path'
@@ -20,9 +20,10 @@ export function runNew(...args: string[]) {
 export async function makeApp(
   t: Test,
   folder: string,
-  { template, server, packages = [] }: { template: string; server: string; packages?: readonly string[] },
+  { template, server, packages = [] }: { template?: string; server: string; packages?: readonly string[] },
 ): Promise<void> {
-  const made = await runNew(folder, '--template', template, '--server', server)
+  const chosen = template === undefined ? [] : ['--template', template]
+  const made = await runNew(folder, ...chosen, '--server', server)
   t.equal(made.code, 0, made.stderr)
   const modules = join(folder, 'node_modules')
   const sdk = join(modules, PACKAGE)
@@ -34,7 +35,7 @@ export async function makeApp(
   }
 }
 
-/** What the compiler finds wrong with the app: nothing. */
+/** Resolves with the errors of the compiler. */
 export async function compile(folder: string): Promise<string> {
   const { stdout } = await runProgram(process.execPath, [TSC, '-p', folder])
   return stdout
@@ -63,7 +64,7 @@ export async function serveFolders(
 ): Promise<string> {
   const web = createServer(({ url = '' }, answer) => {
     const { pathname } = new URL(url, 'http://localhost')
-    const path = folders.map(folder => join(folder, pathname)).find(path => existsSync(path))
+    const path = folders.map(folder => join(folder, pathname)).find(isFile)
     const type = TYPES[extname(pathname)] ?? 'text/html'
     const text = pages[pathname] ?? (path === undefined ? undefined : readFileSync(path))
     answer.writeHead(text === undefined ? 404 : 200, { 'content-type': type }).end(text)
@@ -83,3 +84,5 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
 }
+
+const isFile = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === true

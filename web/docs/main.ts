@@ -8,6 +8,8 @@ import MiniSearch from 'minisearch'
 interface Passage {
   /** Address and anchor. */
   readonly at: string
+  /** Of the index; empty for the index itself. */
+  readonly section: string
   readonly title: string
   readonly heading: string
   readonly text: string
@@ -76,13 +78,18 @@ function show(passages: readonly Passage[], words: string): void {
   choose(passages.length > 0 ? 0 : -1)
 }
 
-function optionOf({ at, title, heading, text }: Passage, index: number, words: string): HTMLLIElement {
+function optionOf(
+  { at, section, title, heading, text }: Passage,
+  index: number,
+  words: string,
+): HTMLLIElement {
   const option = document.createElement('li')
   option.id = `result-${index}`
   option.role = 'option'
   option.dataset.at = at
   const place = document.createElement('strong')
-  place.textContent = heading === title ? title : `${title} › ${heading}`
+  const places = [section, title, heading === title ? '' : heading].filter(text => text !== '')
+  place.textContent = places.join(' › ')
   const excerpt = document.createElement('small')
   excerpt.textContent = excerptOf(text, words)
   option.append(place, excerpt)
@@ -198,7 +205,7 @@ function addCopyButton(block: Element): void {
   block.append(button)
 }
 
-/** What scrolls sideways has to be reached by keyboard. */
+/** The keyboard reaches blocks that scroll sideways. */
 function markScrolling(): void {
   for (const element of document.querySelectorAll<HTMLElement>('pre, .wide')) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0

@@ -442,6 +442,12 @@ export const CALL_STYLE = css`
     }
   }
 
+  @container (max-width: 23rem) {
+    .caption {
+      display: none;
+    }
+  }
+
   @container (min-width: 32.01rem) and (min-height: 30rem) {
     .wide {
       display: block;

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit'
 import type { View } from '../element.ts'
+import '../media/device-menus.ts'
 import type { Media } from '../media/media.ts'
 import { type Word, word } from '../words.ts'
 import { type Icon, iconView } from './icons.ts'
@@ -39,7 +40,9 @@ function mediaView(media: Media, actions: ControlActions): View {
   const { hasMicrophone, hasCamera, isMuted, isCameraOff, canShareScreen, screen } = media.view
   return html`${
     hasMicrophone
-      ? toggleView(['call-microphone', 'microphone', 'call-mic', 'M'], !isMuted, () => media.mute(!isMuted))
+      ? toggleView(['call-microphone', 'microphone', 'call-microphone', 'M'], !isMuted, () =>
+          media.mute(!isMuted),
+        )
       : nothing
   }
   ${

@@ -1,4 +1,7 @@
-/** The stage of a call: tiles in their grid. It places them by numbers, since a style sheet can't pick the columns. */
+/**
+ * The stage of a call: tiles in their grid. It places them by numbers, since a style sheet can't pick the columns; by `.style`, for
+ * a page's policy may refuse style attributes.
+ */
 
 import { html, nothing, type TemplateResult } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
@@ -50,8 +53,8 @@ function gridView(tiles: readonly Tile[], { width, height }: Size, isSoundOn: bo
       ? { columns: 1, tileWidth: width, tileHeight: height }
       : gridOf(tiles.length, width, height)
   const rowWidth = columns * tileWidth + (columns - 1) * TILE_GAP
-  return html`<div class="place" style="width:${width}px;height:${height}px">
-    <div class="grid" style="width:${rowWidth}px;--tile-width:${tileWidth}px;--tile-height:${tileHeight}px">
+  return html`<div class="place" .style=${`width:${width}px;height:${height}px`}>
+    <div class="grid" .style=${`width:${rowWidth}px;--tile-width:${tileWidth}px;--tile-height:${tileHeight}px`}>
       ${repeat(
         tiles,
         ({ key }) => key,
@@ -66,9 +69,10 @@ function tileView(tile: Tile, className: string, isSoundOn: boolean): TemplateRe
   return html`<figure class="tile ${className}" ?data-speaking=${isSpeaking}>
     ${hasPicture ? nothing : avatarView(name)} ${videoView(tile, isSoundOn)}
     <figcaption>
-      ${isMuted ? html`${iconView('microphone', true)}<span class="hidden">${word('call-microphone-off')}</span>` : nothing}
-      ${isWeak ? iconView('weak') : nothing}
-      <span class="name" dir="auto">${name}</span>${trouble === undefined || kind === 'own' ? nothing : html`<span class="trouble"> · ${trouble}</span>`}
+      ${isMuted ? iconView('microphone', true) : nothing}${isWeak ? iconView('weak') : nothing}
+      <span class="name" dir="auto">${name}</span>
+      ${trouble === undefined || kind === 'own' ? nothing : html`<span class="trouble"> · ${trouble}</span>`}
+      ${isMuted ? html`<span class="hidden">, ${word('call-microphone-off')}</span>` : nothing}
     </figcaption>
   </figure>`
 }

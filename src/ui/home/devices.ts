@@ -156,6 +156,8 @@ export class CallsignDevices extends HomeElement {
 
   async #answer(id: string, approve: boolean): Promise<void> {
     await this.me!.sessions.answer(id, approve)
+    if (approve) this.note(word('notice-sign-in-approved'))
+    else this.note(word('notice-sign-in-refused'), 'bad')
     await this.reload()
     await this.focusOn('h2')
   }

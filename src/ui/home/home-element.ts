@@ -6,7 +6,10 @@ import { CallsignElement } from '../element.ts'
 import { nameIn } from '../names.ts'
 import { sentenceOf } from '../sentence.ts'
 
-/** What an element has to say to the page: `<callsign-notices>` shows it. */
+/** By which address people have signed in on this page: the server names addresses to an approved device alone. */
+export const addresses = new WeakMap<Callsign, string>()
+
+/** A sentence of an element for the page: `<callsign-notices>` shows it. */
 export interface Notice {
   readonly kind: 'good' | 'bad'
   readonly text: string
@@ -15,7 +18,7 @@ export interface Notice {
 export abstract class HomeElement extends CallsignElement {
   #followed: Callsign | undefined
   #stops: readonly (() => void)[] = []
-  /** Whose data is shown, and how much of it this device may read. */
+  /** The user whose data was read, and this device's restriction then. */
   #reader: string | undefined
   #loading: Promise<void> | undefined
   #isStale = false
@@ -53,7 +56,7 @@ export abstract class HomeElement extends CallsignElement {
     this.#reader = undefined
   }
 
-  /** Reads once more. One that comes meanwhile is made up for. Failures of the network are the page's to say. */
+  /** Reads once more, also where a read is under way. The page says failures of the network. */
   protected reload(): Promise<void> {
     this.#isStale = true
     this.#loading ??= this.#loadAll().finally(() => {
@@ -146,7 +149,6 @@ export const HOME_STYLE = css`
     width: 100%;
   }
 
-  .bad button,
   button.bad:not(.plain) {
     background: var(--bad);
     border-color: var(--bad);
@@ -172,6 +174,16 @@ export const HOME_STYLE = css`
     color: var(--bad);
   }
 
+  summary:not(.button, .bad)::before {
+    content: "▸";
+    margin-inline-end: 0.5rem;
+    color: var(--soft);
+  }
+
+  [open] > summary:not(.button, .bad)::before {
+    content: "▾";
+  }
+
   summary::-webkit-details-marker {
     display: none;
   }
@@ -187,6 +199,14 @@ export const HOME_STYLE = css`
     display: block;
     font-size: 0.9em;
     overflow-wrap: anywhere;
+  }
+
+  h3 {
+    margin-top: 1.25rem;
+  }
+
+  div:has(> .card) ~ .card {
+    margin-top: 1rem;
   }
 
   .digits {

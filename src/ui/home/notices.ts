@@ -1,5 +1,5 @@
 /**
- * `<callsign-notices>`: what happens beside what the user does: errors, news of keys, new contacts and devices, ends of
+ * `<callsign-notices>`: events that the user has not asked for: errors, news of keys, new contacts and devices, ends of
  * calls. Shows what other elements of the page say, too, and what the app gives to `tell`.
  */
 
@@ -23,6 +23,12 @@ interface Shown extends Notice {
 }
 
 const STYLE = css`
+  :host {
+    position: sticky;
+    inset-block-start: 0.5rem;
+    z-index: 20;
+  }
+
   .notice {
     display: flex;
     align-items: center;
@@ -86,11 +92,12 @@ export class CallsignNotices extends HomeElement {
     const retry = () => again().catch(reason => this.tell(reason, again))
     this.question = questionFor(error, this.me, retry)
     if (this.question !== undefined) return this.requestUpdate()
-    const isLost = hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT') || isOfAnotherLog(error)
-    // The page of a developer: nobody else's keys are deleted by a click.
-    if (!isLost || !isDevelopment()) return this.show('bad', this.sentenceOf(error))
-    const action = { label: word('notice-forget'), run: forgetEverything }
-    this.show('bad', `${this.sentenceOf(error)} ${word('notice-development')}`, action)
+    const text = this.sentenceOf(error)
+    // Only a developer's own page deletes keys by a click.
+    if (!isDevelopment()) return this.show('bad', text)
+    if (isOfAnotherLog(error)) return this.show('bad', `${text} ${word('notice-new-pins')}`)
+    if (!hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT')) return this.show('bad', text)
+    this.show('bad', text, { label: word('notice-forget'), run: forgetEverything })
   }
 
   protected override listen(me: Callsign): readonly (() => void)[] {
@@ -104,7 +111,6 @@ export class CallsignNotices extends HomeElement {
         if (news !== undefined) this.show('bad', news)
       }),
       me.on('contact_added', ({ displayName }) => this.show('good', word('add-are-contacts', displayName))),
-      me.on('device_added', ({ name }) => this.show('bad', word('notice-device-added', shownName(name)))),
       me.on('device_removed', ({ name }) =>
         this.show('good', word('notice-device-removed', shownName(name))),
       ),
@@ -172,7 +178,7 @@ function isDevelopment(): boolean {
   return /^(?:localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname)
 }
 
-/** Deletes what this origin keeps, and begins anew: the keys of a device of a server that is gone serve nobody. */
+/** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */
 async function forgetEverything(): Promise<void> {
   for (const storage of [localStorage, sessionStorage]) storage.clear()
   const databases = await indexedDB.databases()

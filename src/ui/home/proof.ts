@@ -5,7 +5,7 @@ import type { Callsign, ProofNeeded } from '../../app/app.ts'
 import type { View } from '../element.ts'
 import { SHARED_STYLE } from '../style.ts'
 import { word } from '../words.ts'
-import { focusedElement, HOME_STYLE, HomeElement } from './home-element.ts'
+import { addresses, focusedElement, HOME_STYLE, HomeElement } from './home-element.ts'
 
 const STYLE = css`
   dialog {
@@ -27,11 +27,11 @@ export class CallsignProof extends HomeElement {
 
   /** As of `<callsign-sign-in>`. */
   declare developmentInbox: ((address: string) => Promise<string>) | undefined
-  /** By which the user signed in: the server names addresses to an approved device alone. */
+  /** By which the user signed in, where it was not by `<callsign-sign-in>`. */
   declare address: string | undefined
 
   #proof: ProofNeeded | undefined
-  /** What had the keyboard before. */
+  /** Had the keyboard before. */
   #before: HTMLElement | undefined
 
   protected override listen(me: Callsign): readonly (() => void)[] {
@@ -93,7 +93,7 @@ export class CallsignProof extends HomeElement {
     }
     const { developmentInbox } = this
     const primary = this.me?.user?.loginMethods?.find(({ primary }) => primary)
-    const address = primary?.value ?? this.address
+    const address = primary?.value ?? this.address ?? addresses.get(this.me!)
     const fetchCode = async () => proof.confirm(await developmentInbox!(address!))
     return html`<form @submit=${onSubmit}>
       <label><span>${word('sign-in-code')} <span class="quiet">${word('sign-in-code-sent', sentTo)}</span></span>

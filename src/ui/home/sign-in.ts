@@ -19,7 +19,7 @@ import { SHARED_STYLE } from '../style.ts'
 import { timeView } from '../when.ts'
 import { word } from '../words.ts'
 import { deviceRows, ROWS_STYLE } from './device-rows.ts'
-import { HOME_STYLE, HomeElement } from './home-element.ts'
+import { addresses, HOME_STYLE, HomeElement } from './home-element.ts'
 import { readPasskeysHere } from './passkeys-here.ts'
 
 /**
@@ -50,7 +50,7 @@ export class CallsignSignIn extends HomeElement {
   #resendAtMs = 0
   #clock: ReturnType<typeof setInterval> | undefined
   #answer: (otp: string) => void = () => {}
-  #giveUp: (error: Error) => void = () => {}
+  #giveUp: (reason: undefined) => void = () => {}
   /** Ends the turn of a button: with the next question, signed in, or in vain. */
   #endTurn: (error?: unknown) => void = () => {}
 
@@ -147,7 +147,7 @@ export class CallsignSignIn extends HomeElement {
         <button class=${developmentInbox === undefined ? 'main' : ''} ?disabled=${isWaiting}>${word('sign-in-go')}</button>
       </form>
       <p class="row">
-        <button class="plain" @click=${() => this.#giveUp(new Error('given up'))}>${word('sign-in-back')}</button>
+        <button class="plain" @click=${() => this.#giveUp(undefined)}>${word('sign-in-back')}</button>
         <button class="plain" ?disabled=${secondsLeft > 0}
           @click=${() => this.act('resend', () => this.#resend())}>${
             secondsLeft > 0 ? word('sign-in-another-in', secondsLeft) : word('sign-in-another')
@@ -194,6 +194,7 @@ export class CallsignSignIn extends HomeElement {
 
   async #askForCode(address: string, displayName: string): Promise<void> {
     this.#address = address
+    addresses.set(this.me!, address)
     this.#resendAtMs = 0
     const more = displayName === '' ? {} : { displayName }
     await this.#turn(() => {
@@ -203,11 +204,7 @@ export class CallsignSignIn extends HomeElement {
           const waiting = hasCode(error, 'SIGN_IN_WAITING') ? await this.me!.waitingSignIn() : undefined
           if (waiting !== undefined) void this.#finish(waiting)
           else this.#go({ kind: 'address' })
-          this.#endTurn(
-            waiting === undefined && error instanceof Error && error.message !== 'given up'
-              ? error
-              : undefined,
-          )
+          this.#endTurn(waiting === undefined ? error : undefined)
         },
       )
     })

@@ -80,7 +80,6 @@ export const CALL_WORDS = {
 
   'call-controls': ['Controls', 'Bedienung', 'Điều khiển'],
   'call-microphone': ['Microphone', 'Mikrofon', 'Micrô'],
-  'call-mic': ['Mic', 'Mikro', 'Micrô'],
   'call-microphone-off': ['microphone off', 'Mikrofon aus', 'micrô tắt'],
   'call-turn-on': ['Turn on: {0}', 'Einschalten: {0}', 'Bật: {0}'],
   'call-turn-off': ['Turn off: {0}', 'Ausschalten: {0}', 'Tắt: {0}'],

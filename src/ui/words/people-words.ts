@@ -219,17 +219,12 @@ export const PEOPLE_WORDS = {
   ],
   'account-sign-out': ['Sign out', 'Abmelden', 'Đăng xuất'],
   'notice-close': ['Close', 'Schließen', 'Đóng'],
-  'notice-development': [
-    'If you have reset the server: put the keys that its console at /dev shows into the app, delete what this page keeps, and sign in again.',
-    'Wenn du den Server zurückgesetzt hast: Trage die Schlüssel, die seine Konsole unter /dev zeigt, in die App ein, lösche die Daten dieser Seite und melde dich neu an.',
-    'Nếu bạn đã đặt lại máy chủ: hãy đưa các khóa mà bảng điều khiển /dev hiển thị vào ứng dụng, xóa dữ liệu của trang này rồi đăng nhập lại.',
+  'notice-new-pins': [
+    'If you have reset the server, put the keys that its console at /dev shows into the app’s pins, and reload this page.',
+    'Wenn du den Server zurückgesetzt hast: Trage die Schlüssel, die seine Konsole unter /dev zeigt, in die Pins der App ein und lade diese Seite neu.',
+    'Nếu bạn đã đặt lại máy chủ: hãy đưa các khóa mà bảng điều khiển /dev hiển thị vào pins của ứng dụng rồi tải lại trang này.',
   ],
   'notice-forget': ['Delete what this page keeps', 'Daten dieser Seite löschen', 'Xóa dữ liệu của trang này'],
-  'notice-device-added': [
-    'A new device signs in as you: {0}. Was that you? If not, remove it from your devices.',
-    'Ein neues Gerät meldet sich als du an: {0}. Warst du das? Wenn nicht, entferne es aus deinen Geräten.',
-    'Một thiết bị mới đăng nhập bằng tên bạn: {0}. Có phải bạn không? Nếu không, hãy gỡ nó.',
-  ],
   'notice-device-removed': [
     '{0} was removed from your devices.',
     '{0} wurde aus deinen Geräten entfernt.',

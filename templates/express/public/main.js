@@ -8,15 +8,19 @@ const storage = indexedDbStorage()
 const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
 const me = new Callsign({ server, pins, storage, device, language: document.documentElement.lang })
 
-const [main, rings, name, connection, notices, signIn, proof] = [
-  ...['main', '#rings', '#name', '#connection'],
+const [main, rings, name, connection, here, notices, signIn, proof] = [
+  ...['main', '#rings', '#name', '#connection', '#here'],
   ...['callsign-notices', 'callsign-sign-in', 'callsign-proof'],
 ].map(selector => document.querySelector(selector))
+/** Another tab of this browser is connected. */
+here.onclick = () => me.takeOver()
 for (const element of [notices, signIn, proof]) element.me = me
 signIn.storage = storage
 
+/** Shows calls while no page is open. */
+const worker = navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
 const contacts = make('callsign-contacts', { me })
-const home = [contacts, make('callsign-devices', { me }), make('callsign-account', { me })]
+const rest = [make('callsign-devices', { me }), make('callsign-account', { me, worker })]
 let lobby
 /** From the lobby, for the call that it starts. */
 let choice
@@ -27,10 +31,11 @@ const mediaOf = call => new Media(me, call, { ...(call.isIncoming ? undefined : 
 const pageOf = kept(call => make('callsign-call', { me, call, media: mediaOf(call) }))
 
 contacts.addEventListener('call', ({ detail: { contacts, video } }) => {
+  const start = () => me.call(contacts, { video })
   lobby = make('callsign-lobby', { me, video })
   lobby.addEventListener('start', ({ detail }) => {
     choice = detail.choice
-    notices.attempt(() => me.call(contacts, { video }))
+    start().catch(error => notices.tell(error, start))
     leaveLobby()
   })
   lobby.addEventListener('cancel', leaveLobby)
@@ -47,7 +52,10 @@ function draw() {
   const call = me.calls.find(one => !isRinging(one))
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection
+  here.hidden = me.connection !== 'waiting' && me.connection !== 'elsewhere'
   place(rings, me.calls.filter(isRinging).map(ringOf))
+  // Another device has to approve this one first.
+  const home = me.restriction === undefined ? [contacts, ...rest] : rest
   place(main, me.userId === undefined ? [] : call ? [pageOf(call)] : lobby ? [lobby] : home)
 }
 
@@ -74,4 +82,3 @@ function kept(make) {
 
 me.on('changed', draw)
 draw()
-navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)

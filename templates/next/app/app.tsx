@@ -1,8 +1,8 @@
 /** A calling app, put together from the elements of `@callsign/sdk/ui`. */
 
-import { type Call, Callsign, type Contact, indexedDbStorage } from '@callsign/sdk/app'
+import { type Call, Callsign, indexedDbStorage } from '@callsign/sdk/app'
 import { useCalls, useCallsign } from '@callsign/sdk/react'
-import { browserName, type CallsignNotices, Media, type MediaChoice } from '@callsign/sdk/ui'
+import { browserName, type CallsignNotices, type CallWish, Media, type MediaChoice } from '@callsign/sdk/ui'
 import { type RefObject, useRef, useState } from 'react'
 import { pins, server } from './pins.ts'
 
@@ -10,7 +10,8 @@ const storage = indexedDbStorage()
 const device = { deviceInfo: { platform: 'web', name: browserName(), locale: navigator.language } }
 /** Of this page, whatever React mounts twice. */
 const me = new Callsign({ server, pins, storage, device, language: document.documentElement.lang })
-navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
+/** Shows calls while no page is open. */
+const worker = navigator.serviceWorker?.register('/service-worker.js').catch(() => undefined)
 
 export default function App() {
   const { userId, user, connection } = useCallsign(me)
@@ -28,12 +29,17 @@ export default function App() {
         <span id="connection" role="status">
           {userId === undefined ? '' : connection}
         </span>
+        {(connection === 'waiting' || connection === 'elsewhere') && (
+          <button type="button" onClick={() => me.takeOver()}>
+            Use this tab
+          </button>
+        )}
       </header>
       <div className="over">
-        <callsign-notices ref={notices} me={me} />
         {ringing.map(({ call }) => (
           <callsign-ring key={call.callId} me={me} call={call} />
         ))}
+        <callsign-notices ref={notices} me={me} />
       </div>
       <callsign-proof me={me} />
       <callsign-sign-in me={me} storage={storage} />
@@ -44,25 +50,27 @@ export default function App() {
 
 /** The call, the lobby before it, and the home page before that. */
 function Calls({ call, notices }: { call: Call | undefined; notices: RefObject<CallsignNotices | null> }) {
-  const [wanted, setWanted] = useState<{ contacts: readonly Contact[]; video: boolean }>()
+  const { restriction } = useCallsign(me)
+  const [wanted, setWanted] = useState<CallWish>()
   const [choice, setChoice] = useState<MediaChoice>()
   if (call !== undefined)
     return <callsign-call key={call.callId} me={me} call={call} media={mediaOf(call, choice)} />
   if (wanted !== undefined) {
-    const start = ({ detail }: CustomEvent) => {
+    const { contacts, video } = wanted
+    const start = async () => void (await me.call(contacts, { video }))
+    const onStart = ({ detail }: CustomEvent) => {
       setChoice(detail.choice)
       setWanted(undefined)
-      void notices.current?.attempt(() => me.call(wanted.contacts, { video: wanted.video }))
+      start().catch(error => notices.current?.tell(error, start))
     }
-    return (
-      <callsign-lobby me={me} video={wanted.video} onstart={start} oncancel={() => setWanted(undefined)} />
-    )
+    return <callsign-lobby me={me} video={video} onstart={onStart} oncancel={() => setWanted(undefined)} />
   }
   return (
     <>
-      <callsign-contacts me={me} oncall={({ detail }) => setWanted(detail)} />
+      {/* Another device has to approve this one first. */}
+      {restriction === undefined && <callsign-contacts me={me} oncall={({ detail }) => setWanted(detail)} />}
       <callsign-devices me={me} />
-      <callsign-account me={me} />
+      <callsign-account me={me} worker={worker} />
     </>
   )
 }

@@ -1,7 +1,7 @@
 /** A calling app, put together from the elements of `@callsign/sdk/ui`. */
 
 import { type Call, Callsign, indexedDbStorage } from '@callsign/sdk/app'
-import { browserName, Media, type MediaChoice } from '@callsign/sdk/ui'
+import { browserName, type CallWish, Media, type MediaChoice } from '@callsign/sdk/ui'
 import { pins, server } from './pins.ts'
 
 type Tags = HTMLElementTagNameMap
@@ -13,13 +13,21 @@ const me = new Callsign({ server, pins, storage, device, language: document.docu
 const [main, rings, name, connection] = (['main', '#rings', '#name', '#connection'] as const).map(
   selector => document.querySelector<HTMLElement>(selector)!,
 ) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement]
+/** Another tab of this browser is connected. */
+const here = document.querySelector<HTMLButtonElement>('#here')!
+here.onclick = () => me.takeOver()
 const notices = document.querySelector('callsign-notices')!
 const signIn = document.querySelector('callsign-sign-in')!
 for (const element of [notices, signIn, document.querySelector('callsign-proof')!]) element.me = me
 signIn.storage = storage
 
+/** Shows calls while no page is open. Built it is one script; Vite serves modules, which not every browser takes. */
+const worker = navigator.serviceWorker
+  ?.register('/service-worker.js')
+  .catch(() => navigator.serviceWorker.register('/service-worker.js', { type: 'module' }))
+  .catch(() => undefined)
 const contacts = make('callsign-contacts', { me })
-const home = [contacts, make('callsign-devices', { me }), make('callsign-account', { me })]
+const rest = [make('callsign-devices', { me }), make('callsign-account', { me, worker })]
 let lobby: Tags['callsign-lobby'] | undefined
 /** From the lobby, for the call that it starts. */
 let choice: MediaChoice | undefined
@@ -28,11 +36,12 @@ const mediaOf = (call: Call) => new Media(me, call, call.isIncoming ? undefined 
 const pageOf = kept(call => make('callsign-call', { me, call, media: mediaOf(call) }))
 
 contacts.addEventListener('call', event => {
-  const { contacts, video } = (event as CustomEvent).detail
+  const { contacts, video } = (event as CustomEvent<CallWish>).detail
+  const start = async () => void (await me.call(contacts, { video }))
   lobby = make('callsign-lobby', { me, video })
   lobby.addEventListener('start', event => {
     choice = (event as CustomEvent).detail.choice
-    void notices.attempt(() => me.call(contacts, { video }))
+    start().catch(error => notices.tell(error, start))
     leaveLobby()
   })
   lobby.addEventListener('cancel', leaveLobby)
@@ -50,7 +59,10 @@ function draw(): void {
   const call = me.calls.find(one => !isRinging(one))
   name.textContent = me.user?.displayName ?? ''
   connection.textContent = me.userId === undefined ? '' : me.connection
+  here.hidden = me.connection !== 'waiting' && me.connection !== 'elsewhere'
   place(rings, me.calls.filter(isRinging).map(ringOf))
+  // Another device has to approve this one first.
+  const home = me.restriction === undefined ? [contacts, ...rest] : rest
   place(main, me.userId === undefined ? [] : call ? [pageOf(call)] : lobby ? [lobby] : home)
 }
 
@@ -77,8 +89,3 @@ function kept<Value extends HTMLElement>(make: (call: Call) => Value): (call: Ca
 
 me.on('changed', draw)
 draw()
-// Built it is one script; Vite serves modules, which not every browser takes.
-navigator.serviceWorker
-  ?.register('/service-worker.js')
-  .catch(() => navigator.serviceWorker.register('/service-worker.js', { type: 'module' }))
-  .catch(() => undefined)

@@ -1,10 +1,12 @@
-/** What the service worker loads, as the SDK has it. */
+/** The program of the service worker, as the SDK has it. */
 
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 
 export const dynamic = 'force-static'
 
 export async function GET(): Promise<Response> {
-  const path = 'node_modules/@callsign/sdk/dist/src/app/push/service-worker.bundle.js'
-  return new Response(await readFile(path), { headers: { 'content-type': 'text/javascript' } })
+  const sdk = createRequire(`${process.cwd()}/`)
+  const program = await readFile(sdk.resolve('@callsign/sdk/browser/service-worker'))
+  return new Response(program, { headers: { 'content-type': 'text/javascript' } })
 }
