@@ -23,6 +23,7 @@ export async function openPage(
   await context.addInitScript(NOTES + script)
   const page = await context.newPage()
   await page.goto(house.url)
+  await until(page, 'globalThis.me !== undefined')
   await page.evaluate("import('/dev/modules/src/ui/ui.js').then(module => { globalThis.ui = module })")
   return page
 }
