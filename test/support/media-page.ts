@@ -49,9 +49,13 @@ export async function befriendPages(one: Page, other: Page): Promise<readonly [s
 
 /** Puts the element into the page, in the place of everything else. */
 export async function show(page: Page, tag: string, members = ''): Promise<void> {
-  await page.evaluate(`document.querySelector('main').replaceChildren(
-    Object.assign(document.createElement('h1'), { textContent: 'App' }),
-    Object.assign(document.createElement('${tag}'), { me, ${members} }))`)
+  await page.evaluate(`{
+    const main = document.createElement('main')
+    const heading = Object.assign(document.createElement('h1'), { textContent: 'App' })
+    main.append(heading, Object.assign(document.createElement('${tag}'), { me, ${members} }))
+    // The app draws on in its own, which the page has no more.
+    document.querySelector('main').replaceWith(main)
+  }`)
 }
 
 /** Until the script is true in the page. */

@@ -14,7 +14,7 @@ const SCREEN = `if (navigator.mediaDevices) navigator.mediaDevices.getDisplayMed
 }`
 /** Plays the peer's picture and screen. */
 const PLAY = `globalThis.videos = [0, 1].map(() => Object.assign(document.createElement('video'), { autoplay: true }))
-  document.querySelector('main').replaceChildren(...videos)
+  document.body.append(...videos)
   const play = () => media.view.peers[0] && videos.forEach((video, at) => media.view.peers[0].play(video, at === 1))
   media.on('changed', play)
   play()`
@@ -78,7 +78,7 @@ t.test(
 )
 
 t.test(
-  'where the server refuses the topic of development, there is no media, and a sentence',
+  'a server without a gateway, or with one that the app does not use, is met with a sentence',
   { skip: skipWithoutChromium },
   async t => {
     const house = await openHome(t, await launchWithCameras(t))
@@ -88,5 +88,15 @@ t.test(
       me.watch = (topic, listener) => watch(topic.replace('/dev.', '/production.'), listener)
       me.call(['${bobId}']).then(call => { globalThis.media = new ui.Media(me, call) })`)
     await until(ann, `/^This server has no media gateway/.test(media?.view.problem)`)
+
+    await ann.evaluate(`{
+      media.close()
+      const get = (call, name) => {
+        if (name === 'media') return { kind: 'livekit' }
+        return typeof call[name] === 'function' ? call[name].bind(call) : call[name]
+      }
+      globalThis.media = new ui.Media(me, new Proxy(me.calls[0], { get }))
+    }`)
+    await until(ann, `/useLiveKit/.test(media.view.problem)`)
   },
 )
