@@ -6,10 +6,10 @@ import { CHROMIUM } from '../../scripts/support/chromium.ts'
 import { launchBrowser, PATIENCE_MS, SWITCHES, WITH_CAMERA } from './browser.ts'
 import type { HomeHouse } from './home-page.ts'
 
-/** With two cameras; three microphones and speakers it has anyway. */
+/** With three cameras, the second without pictures that a call can send; it has three microphones and speakers anyway. */
 export function launchWithCameras(t: Test): Promise<Browser> {
   const others = SWITCHES.filter(each => !each.includes('fake-device'))
-  const cameras = '--use-fake-device-for-media-stream=fps=5,device-count=2'
+  const cameras = '--use-fake-device-for-media-stream=fps=5,device-count=3'
   return launchBrowser(t, CHROMIUM ?? '', [...others, cameras])
 }
 
@@ -23,6 +23,7 @@ export async function openPage(
   await context.addInitScript(NOTES + script)
   const page = await context.newPage()
   await page.goto(house.url)
+  await until(page, 'globalThis.me !== undefined')
   await page.evaluate("import('/dev/modules/src/ui/ui.js').then(module => { globalThis.ui = module })")
   return page
 }
@@ -48,9 +49,13 @@ export async function befriendPages(one: Page, other: Page): Promise<readonly [s
 
 /** Puts the element into the page, in the place of everything else. */
 export async function show(page: Page, tag: string, members = ''): Promise<void> {
-  await page.evaluate(`document.querySelector('main').replaceChildren(
-    Object.assign(document.createElement('h1'), { textContent: 'App' }),
-    Object.assign(document.createElement('${tag}'), { me, ${members} }))`)
+  await page.evaluate(`{
+    const main = document.createElement('main')
+    const heading = Object.assign(document.createElement('h1'), { textContent: 'App' })
+    main.append(heading, Object.assign(document.createElement('${tag}'), { me, ${members} }))
+    // The app draws on in its own, which the page has no more.
+    document.querySelector('main').replaceWith(main)
+  }`)
 }
 
 /** Until the script is true in the page. */

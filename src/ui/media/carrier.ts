@@ -1,5 +1,6 @@
 /** How a call's media travels: by a gateway, or from device to device. */
 
+import type { Call } from '../../app/app.ts'
 import type { Quality, StreamName } from '../../app/media/media.ts'
 import type { MediaPeer } from './media-view.ts'
 
@@ -21,4 +22,17 @@ export interface Carrier {
   onKey?(): void
   /** The page is connected again. */
   onConnected?(): void
+}
+
+type NewCarrier = (call: Call, onChange: () => void) => Promise<Carrier>
+
+const others = new Map<string, NewCarrier>()
+
+/** Has calls whose `media.kind` is this one carried by it. */
+export function carryBy(kind: string, make: NewCarrier): void {
+  others.set(kind, make)
+}
+
+export function carrierFor(kind: string | undefined): NewCarrier | undefined {
+  return others.get(kind ?? '')
 }

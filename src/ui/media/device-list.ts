@@ -40,10 +40,13 @@ export function onDeviceChange(listener: () => void): () => void {
   return () => navigator.mediaDevices?.removeEventListener('devicechange', listener)
 }
 
-export function readChosen(): ChosenDevices {
+/** Some browsers give a device another id on each page: then its label tells. */
+export type KeptDevices = { readonly [Kind in DeviceKind]?: MediaDevice }
+
+export function readKept(): KeptDevices {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? '{}')
-    const entries = Object.entries(kept ?? {}).filter(([, id]) => typeof id === 'string')
+    const kept: KeptDevices = JSON.parse(localStorage.getItem(KEY) ?? '{}')
+    const entries = Object.entries(kept).filter(([, one]) => typeof one?.id === 'string')
     return Object.fromEntries(entries)
   } catch {
     // The page may keep nothing, or another program wrote it.
@@ -51,12 +54,22 @@ export function readChosen(): ChosenDevices {
   }
 }
 
-export function keepChosen(chosen: ChosenDevices): void {
+export function keepDevices(kept: KeptDevices): void {
   try {
-    localStorage.setItem(KEY, JSON.stringify(chosen))
+    localStorage.setItem(KEY, JSON.stringify(kept))
   } catch {
     // The next call begins with the browser's choice.
   }
+}
+
+/** The present id of a device. Undefined for one that was pulled out. */
+export function idOf(kept: MediaDevice | undefined, present: readonly MediaDevice[]): string | undefined {
+  const named = present.filter(({ id }) => id !== '')
+  // Before the browser gives leave, nothing has an id.
+  if (kept === undefined || named.length === 0) return kept?.id
+  const found =
+    named.find(({ id }) => id === kept.id) ?? named.find(({ label }) => label !== '' && label === kept.label)
+  return found?.id
 }
 
 const KEY = 'callsign.devices'

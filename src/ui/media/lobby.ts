@@ -29,7 +29,7 @@ export class CallsignLobby extends CallsignElement {
         display: grid;
         place-items: center;
         aspect-ratio: 4 / 3;
-        max-height: 55vh;
+        max-height: 42vh;
         width: 100%;
         border-radius: var(--radius);
         overflow: hidden;
@@ -72,8 +72,18 @@ export class CallsignLobby extends CallsignElement {
         min-width: 0;
       }
 
+      .toggles {
+        align-items: stretch;
+      }
+
       .toggles button {
-        flex: 1 1 8rem;
+        flex: 1 1 7rem;
+        padding: 0 0.4rem;
+      }
+
+      h2,
+      p {
+        margin: 0;
       }
 
       button[aria-pressed='true'] {
@@ -153,19 +163,19 @@ export class CallsignLobby extends CallsignElement {
       </div>
       <div class="side">
         <h2 id="title" tabindex="-1">${word('before-the-call')}</h2>
-        <div role="alert">${problem === undefined ? nothing : html`<p class="bad">${problem}</p>`}</div>
+        ${problem === undefined ? nothing : html`<p class="bad" role="alert">${problem}</p>`}
         <div class="row toggles">
           ${toggleView('microphone-menu', !isMuted, () => own.mute(!isMuted))}
           ${toggleView('camera-menu', !isCameraOff, () => own.coverCamera(!isCameraOff))}
         </div>
         <div class="meter ${isMuted ? 'off' : ''}" role="meter" aria-label=${word('microphone-level')}
           aria-valuemin="0" aria-valuemax="100" aria-valuenow="0"><div></div></div>
-        <callsign-device-menus .media=${own}></callsign-device-menus>
-        <p class="row"><button @click=${() => this.#tone.start('test', own.devices.chosen.speaker)}>${word('play-a-test-tone')}</button></p>
         <p class="row">
           <button class="main" @click=${() => this.say('start', { choice: choiceOf(own) })}>${word('start-the-call')}</button>
           <button class="plain" @click=${() => this.say('cancel')}>${word('cancel')}</button>
         </p>
+        <callsign-device-menus .media=${own}></callsign-device-menus>
+        <p class="row"><button @click=${() => this.#tone.start('test', own.devices.chosen.speaker)}>${word('play-a-test-tone')}</button></p>
       </div>
     </section>`
   }

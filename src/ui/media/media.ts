@@ -7,7 +7,8 @@ import type { Call, Callsign, CallsignError } from '../../app/app.ts'
 import { Emitter } from '../../app/emitter.ts'
 import { Speaking } from '../../app/media/speaking.ts'
 import { sentenceOf } from '../sentence.ts'
-import type { Carrier } from './carrier.ts'
+import { word } from '../words.ts'
+import { type Carrier, carrierFor } from './carrier.ts'
 import type { MediaDeviceList } from './device-list.ts'
 import { Group } from './group.ts'
 import { type MediaPeer, type MediaView, NO_MEDIA } from './media-view.ts'
@@ -127,20 +128,32 @@ export class Media extends Emitter<MediaEvents> {
   #open(): void {
     this.#isOpen = true
     this.#siblings.postMessage({ callId: this.#call.callId, isAsking: true })
-    try {
-      this.#carrier = this.#newCarrier()
-      this.#carrier.mute(this.#own.isMuted)
-    } catch (error) {
-      this.#failure = sentenceOf(error)
-    }
+    void this.#carry()
     void this.#own.open()
     this.#show()
   }
 
-  #newCarrier(): Carrier {
+  async #carry(): Promise<void> {
+    try {
+      const carrier = await this.#newCarrier()
+      if (this.#isClosed) return carrier.close()
+      this.#carrier = carrier
+      carrier.mute(this.#own.isMuted)
+      for (const kind of ['microphone', 'camera'] as const) carrier.send(kind, this.#own.track(kind))
+    } catch (error) {
+      this.#failure = sentenceOf(error)
+    }
+    this.#show()
+  }
+
+  #newCarrier(): Carrier | Promise<Carrier> {
     const onChange = () => this.#show()
-    if (this.#call.media?.kind === 'janus') return new Group(this.#me, this.#call, onChange, this.#newWorker)
-    return new Mesh(this.#me, this.#call, onChange)
+    const [me, call] = [this.#me, this.#call]
+    const kind = call.media?.kind
+    const other = carrierFor(kind)
+    if (other !== undefined) return other(call, onChange)
+    if (kind === 'livekit') throw new Error(word('no-livekit'))
+    return kind === 'janus' ? new Group(me, call, onChange, this.#newWorker) : new Mesh(me, call, onChange)
   }
 
   #endScreen(): void {

@@ -9,11 +9,13 @@ import { type Word, word } from '../words.ts'
 import {
   type ChosenDevices,
   type DeviceKind,
-  keepChosen,
+  idOf,
+  type KeptDevices,
+  keepDevices,
   listDevices,
   type MediaDeviceList,
   onDeviceChange,
-  readChosen,
+  readKept,
 } from './device-list.ts'
 import { VoiceLevel } from './voice-level.ts'
 
@@ -47,19 +49,16 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
   #inOrder: Promise<void> = Promise.resolve()
   #isClosed = false
   /** As its user chose; where they did not, `devices.chosen` has the browser's choice. */
-  #wished: ChosenDevices
+  #wished: KeptDevices
 
   constructor({ microphone = true, camera = false, speaker }: MediaChoice) {
     super()
     this.#isOff = { microphone: microphone === false, camera: camera === false }
-    const given = {
-      ...(typeof microphone === 'string' && { microphone }),
-      ...(typeof camera === 'string' && { camera }),
-      ...(speaker !== undefined && { speaker }),
-    }
-    this.#wished = { ...readChosen(), ...given }
-    this.devices = { microphones: [], cameras: [], speakers: [], chosen: this.#wished }
-    if (Object.keys(given).length > 0) keepChosen(this.#wished)
+    const given = Object.entries({ microphone, camera, speaker }).flatMap(([kind, id]) =>
+      typeof id === 'string' ? [[kind, { id, label: '' }]] : [],
+    )
+    this.#wished = { ...readKept(), ...Object.fromEntries(given) }
+    this.devices = { microphones: [], cameras: [], speakers: [], chosen: {} }
     this.#endList = onDeviceChange(() => void this.#list())
     void this.#list()
   }
@@ -130,9 +129,10 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
   }
 
   async #use(kind: DeviceKind, id: string): Promise<void> {
-    this.#wished = { ...this.#wished, [kind]: id }
+    const label = this.devices[LISTS[kind]].find(one => one.id === id)?.label ?? ''
+    this.#wished = { ...this.#wished, [kind]: { id, label } }
     this.devices = { ...this.devices, chosen: { ...this.devices.chosen, [kind]: id } }
-    keepChosen(this.#wished)
+    keepDevices(this.#wished)
     this.emit('changed', undefined)
     if (kind === 'speaker' || !this.#tracks.has(kind)) return
     this.#put(kind, undefined)
@@ -160,12 +160,12 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
     return this.#inOrder
   }
 
-  /** `again`: another wish may be granted. */
-  async #ask(kinds: readonly OwnKind[]): Promise<'done' | 'again'> {
+  /** `again`: another wish may be granted. One that was pulled out since gives way to the browser's choice. */
+  async #ask(kinds: readonly OwnKind[], wished = this.#wished): Promise<'done' | 'again'> {
+    const present = await listDevices()
     const wish = (kind: OwnKind) => {
-      const id = this.#wished[kind]
-      // One that was pulled out since gives way to another.
-      return kinds.includes(kind) && (id === undefined ? true : { deviceId: { ideal: id } })
+      const id = idOf(wished[kind], present[LISTS[kind]])
+      return kinds.includes(kind) && (id === undefined ? true : { deviceId: { exact: id } })
     }
     try {
       const stream = await navigator.mediaDevices.getUserMedia({
@@ -176,6 +176,7 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
       for (const track of stream.getTracks()) this.#take(track)
       return 'done'
     } catch (error) {
+      if (error instanceof OverconstrainedError) return this.#ask(kinds, {})
       const name = error instanceof DOMException ? error.name : 'NotFoundError'
       const isCamera = kinds.includes('camera')
       const what = word(kinds.length === 2 ? 'camera-or-microphone' : isCamera ? 'camera' : 'microphone')
@@ -222,8 +223,10 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
   async #list(): Promise<void> {
     const list = await listDevices()
     if (this.#isClosed) return
-    const open = [...this.#tracks].map(([kind, track]) => [kind, track.getSettings().deviceId ?? ''])
-    this.devices = { ...list, chosen: { ...this.#wished, ...Object.fromEntries(open) } }
+    const wished = ALL_KINDS.map(kind => [kind, idOf(this.#wished[kind], list[LISTS[kind]])] as const)
+    const open = [...this.#tracks].map(([kind, track]) => [kind, track.getSettings().deviceId] as const)
+    const chosen = [...wished, ...open].filter(([, id]) => id !== undefined)
+    this.devices = { ...list, chosen: Object.fromEntries(chosen) as ChosenDevices }
     this.emit('changed', undefined)
   }
 }
@@ -240,6 +243,8 @@ export function choiceFor(call: Call): MediaChoice | undefined {
 }
 
 const KINDS = ['microphone', 'camera'] as const
+const ALL_KINDS = [...KINDS, 'speaker'] as const
+const LISTS = { microphone: 'microphones', camera: 'cameras', speaker: 'speakers' } as const
 const PROBLEMS: Readonly<Record<string, Word>> = {
   NotAllowedError: 'device-refused',
   NotReadableError: 'device-held',

@@ -224,7 +224,8 @@ export class PeerLink {
   }
 }
 
-function fill(stream: MediaStream, tracks: readonly MediaStreamTrack[]): void {
+/** Gives the stream these tracks and no others. */
+export function fill(stream: MediaStream, tracks: readonly MediaStreamTrack[]): void {
   for (const track of stream.getTracks()) if (!tracks.includes(track)) stream.removeTrack(track)
   for (const track of tracks) stream.addTrack(track)
 }

@@ -57,6 +57,10 @@ export class CallsignRing extends CallsignElement {
         margin: 0;
       }
 
+      .row {
+        align-items: stretch;
+      }
+
       .row button {
         flex: 1 1 7rem;
       }
@@ -70,6 +74,10 @@ export class CallsignRing extends CallsignElement {
         .ring {
           grid-template-columns: minmax(0, 1fr) minmax(0, 1fr);
           align-items: center;
+        }
+
+        .row {
+          grid-column: 1 / -1;
         }
       }
     `,

@@ -11,6 +11,8 @@ export class VoiceLevel {
     this.#track.enabled = true
     this.#context = new AudioContext()
     this.#analyser = this.#context.createAnalyser()
+    // A third of a second: no look misses a syllable.
+    this.#analyser.fftSize = 16_384
     this.#samples = new Float32Array(this.#analyser.fftSize)
     this.#context.createMediaStreamSource(new MediaStream([this.#track])).connect(this.#analyser)
   }

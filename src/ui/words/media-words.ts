@@ -20,6 +20,11 @@ export const MEDIA_WORDS = {
     'Một chương trình khác đang dùng {0}. Hãy đóng chương trình đó rồi bật lại ở đây.',
   ],
   'device-missing': ['No {0} was found.', 'Nicht gefunden: {0}.', 'Không tìm thấy {0}.'],
+  'no-livekit': [
+    'This server’s media gateway is LiveKit, and this app does not use it: the call has no sound and no picture. Its developer has to call useLiveKit.',
+    'Das Media-Gateway dieses Servers ist LiveKit, und diese App benutzt es nicht: Der Anruf hat weder Ton noch Bild. Ihr Entwickler muss useLiveKit aufrufen.',
+    'Cổng truyền thông của máy chủ này là LiveKit và ứng dụng này chưa dùng: cuộc gọi không có âm thanh và hình ảnh. Nhà phát triển cần gọi useLiveKit.',
+  ],
   'no-gateway': [
     'This server has no media gateway: the call has no sound and no picture. Its operator has to set one up.',
     'Dieser Server hat kein Media-Gateway: Der Anruf hat weder Ton noch Bild. Der Betreiber muss eines einrichten.',
