@@ -2,10 +2,10 @@
 
 /** Looks for faults in the settings without touching anything, or lists every setting there is: `config`. */
 
-import { RATE_FACTOR_MAX, USUAL_RATES } from '../src/domain/rates.ts'
-import { ConfigError, listSettings, readConfig } from '../src/server/settings/config.ts'
+import { ConfigError, readConfig } from '../src/server/settings/config.ts'
 import { notesOf, warningsOf } from '../src/server/settings/warnings.ts'
 import { type Flags, optional, runCommand, UsageError } from './support/command.ts'
+import { settingReference } from './support/reference/setting-tables.ts'
 
 const USAGE = `usage: callsign config check [--config FILE] [--dev]
        callsign config reference
@@ -33,29 +33,9 @@ function check(flags: Flags): number {
   }
 }
 
-/** Two tables for people: settings with what they take and their default; rates with what they may be. */
 function reference(): number {
-  const rows = listSettings().map(({ name, takes, usual, isSecret }) => [
-    isSecret ? `${name}[_FILE]` : name,
-    takes,
-    usual,
-  ])
-  writeTable([['NAME', 'TAKES', 'DEFAULT'], ...rows])
-  process.stdout.write('\n')
-  const rates = Object.entries(USUAL_RATES).map(([name, { count, perMs }]) => [
-    name,
-    `1 to ${count * RATE_FACTOR_MAX} in ${perMs / 1000} seconds`,
-    `${count}`,
-  ])
-  writeTable([['RATE', 'TAKES', 'DEFAULT'], ...rates])
+  process.stdout.write(settingReference())
   return 0
-}
-
-function writeTable(table: readonly (readonly string[])[]): void {
-  const widths = [0, 1].map(at => Math.max(...table.map(row => row[at]!.length)))
-  for (const [name = '', takes = '', usual = ''] of table) {
-    process.stdout.write(`${name.padEnd(widths[0]!)}  ${takes.padEnd(widths[1]!)}  ${usual}\n`)
-  }
 }
 
 const COMMANDS: Readonly<Record<string, (flags: Flags) => number>> = { check, reference }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Makes a calling app in a new folder: the example of `examples/web`, the SDK, and the keys of a running server's log. */
+/** Makes a calling app in a new folder: one of `templates`, the SDK, and the keys of a running server's log. */
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -8,13 +8,22 @@ import { developmentPins } from '../src/app/development.ts'
 import { messageOf } from '../src/errors.ts'
 import { given, optional, runCommand, UsageError } from './support/command.ts'
 
-const USAGE = `usage: callsign new FOLDER [--server URL]
+/** By name: the file with the server and its keys, and the command that starts the app after `npm install`. */
+const TEMPLATES: ReadonlyMap<string, { readonly pins: string; readonly start: string }> = new Map([
+  ['vite', { pins: 'src/pins.ts', start: 'npm run dev' }],
+  ['next', { pins: 'app/pins.ts', start: 'npm run dev' }],
+  ['express', { pins: 'public/pins.js', start: 'npm start' }],
+])
 
-Makes a calling app in FOLDER: sign-in, contacts and calls in a web page, for Vite, with the SDK beside it.
+const USAGE = `usage: callsign new FOLDER [--template NAME] [--server URL]
 
-  --server URL   a running server, whose log's keys are built into the app (default http://127.0.0.1:8080)
+Makes a calling app in FOLDER: sign-in, contacts, devices and calls in a web page, with the SDK beside it.
 
-Exit code: 0 made, 2 the folder is not empty or the server does not answer.
+  --template NAME   vite: a page in TypeScript (default); next: the same in Next.js and React;
+                    express: a page in JavaScript with one script tag, which nothing bundles
+  --server URL      a running server, whose log's keys are built into the app (default http://127.0.0.1:8080)
+
+Exit code: 0 made, 2 the folder is not empty, there is no such template or the server does not answer.
 `
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -22,28 +31,37 @@ const ROOT = join(import.meta.dirname, '..', '..')
 await runCommand({
   name: 'new',
   usage: USAGE,
-  flags: { server: 'value' },
+  flags: { server: 'value', template: 'value' },
   operand: 'folder',
   async run(flags) {
     const folder = resolve(given('FOLDER', optional(flags, 'folder')))
+    const name = optional(flags, 'template') ?? 'vite'
+    const template = TEMPLATES.get(name)
+    if (template === undefined)
+      throw new UsageError(`there is no template ${name}, only ${[...TEMPLATES.keys()].join(', ')}`)
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new UsageError(`${folder} is not empty`)
     const server = optional(flags, 'server') ?? 'http://127.0.0.1:8080'
     const pins = await developmentPins(server).catch(error => {
       throw new UsageError(`${server} does not say its keys: ${messageOf(error)}`)
     })
-    cpSync(join(ROOT, 'examples', 'web'), folder, { recursive: true })
+    cpSync(join(ROOT, 'templates', name), folder, { recursive: true })
     const packer = join(import.meta.dirname, 'support', 'pack-sdk.js')
     const tarball = execFileSync(process.execPath, [packer, folder], { encoding: 'utf8' }).trim()
     renameSync(tarball, join(folder, 'callsign-sdk.tgz'))
-    rewrite(join(folder, 'package.json'), '"my-app"', JSON.stringify(basename(folder).toLowerCase()))
-    const path = join(folder, 'src', 'pins.ts')
+    const appName = basename(folder)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+    rewrite(join(folder, 'package.json'), '"my-app"', JSON.stringify(appName))
+    // Packages of npm leave out files of this name.
+    writeFileSync(join(folder, '.gitignore'), 'node_modules\ndist\n.next\n')
+    const path = join(folder, template.pins)
     rewrite(path, `'http://127.0.0.1:8080'`, JSON.stringify(server))
     rewrite(path, `{ vkey: '', vrfPublicKey: '' }`, JSON.stringify(pins))
     process.stdout.write(`An app for ${server} is in ${folder}. Go on with:
 
   cd ${flags.folder}
   npm install
-  npm run dev
+  ${template.start}
 
 Open its page in two browsers, sign in as two people, and take the codes from ${server}/dev.
 `)

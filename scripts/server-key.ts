@@ -9,7 +9,7 @@ const USAGE = `usage: npx callsign server-key create --name NAME --scopes LIST [
        npx callsign server-key list
        npx callsign server-key revoke --id ID
 
-Keys by which your backend asks the server API (docs/build/server-api.md). The server has to run. A key is printed once, alone on
+Keys by which your backend asks the server API (docs/build/backend.md). The server has to run. A key is printed once, alone on
 stdout; the server keeps only its hash.
 
   --name NAME        for lists and audit rows, such as the service that has it

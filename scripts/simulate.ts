@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Fake users with real keys for a development server: see `docs/build/simulator.md`. */
+/** Fake users with real keys for a development server: see `docs/build/development.md`. */
 
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -12,7 +12,7 @@ const USAGE = `usage: npx callsign webhook create --endpoint URL [--events LIST]
        npx callsign webhook rotate --id ID
        npx callsign webhook delete --id ID
 
-Endpoints that hear of what happens (docs/build/webhooks.md). The server has to run. A secret is printed once, alone on stdout.
+Endpoints that hear of what happens (docs/build/backend.md). The server has to run. A secret is printed once, alone on stdout.
 
   --endpoint URL  an https address; http for this machine and private networks
   --events LIST   such as user.created,call.missed (else all)

@@ -3,11 +3,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
-import { withTableList } from '../scripts/support/table-list.ts'
-import { SERVER_OPERATIONS } from '../src/api/server-api/operations.ts'
-import { codesOf } from '../src/api/table/refusals.ts'
+import { anchorsOf } from '../scripts/support/documents/render-document.ts'
+import { withParts } from '../scripts/support/reference/markdown-table.ts'
+import { referenceParts } from '../scripts/support/reference/reference-pages.ts'
 import { listSettings } from '../src/server/settings/config.ts'
-import { statusOf } from '../src/transport/problem.ts'
 import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
@@ -44,23 +43,8 @@ function proseOf(text: string): string {
 }
 
 /** The anchors of a page's headings, as hosts of repositories make them. */
-function anchorsOf(text: string): ReadonlySet<string> {
-  const seen = new Map<string, number>()
-  const headings = [...proseOf(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => slugOf(heading!))
-  return new Set(
-    headings.map(slug => {
-      const count = seen.get(slug) ?? 0
-      seen.set(slug, count + 1)
-      return count === 0 ? slug : `${slug}-${count}`
-    }),
-  )
-}
-
-function slugOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-    .replaceAll(' ', '-')
+function anchorsIn(text: string): ReadonlySet<string> {
+  return new Set(anchorsOf([...proseOf(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!)))
 }
 
 function faultOf(from: string, target: string): string | undefined {
@@ -68,7 +52,7 @@ function faultOf(from: string, target: string): string | undefined {
   const name = path === '' ? from : relative('.', join(dirname(from), path))
   if (name.startsWith('..') || !existsSync(join(PROJECT_ROOT, name))) return 'leads nowhere'
   if (anchor === undefined || !isDocument(name)) return undefined
-  return anchorsOf(read(name)).has(anchor) ? undefined : 'has no such heading'
+  return anchorsIn(read(name)).has(anchor) ? undefined : 'has no such heading'
 }
 
 t.test('every link between documents leads to a file, and to a heading of it', async t => {
@@ -87,6 +71,81 @@ t.test('every link between documents leads to a file, and to a heading of it', a
     }),
     [],
   )
+})
+
+/** Pages of `docs` that people write; the tables of `docs/reference` are printed from the code. */
+const written = documents.filter(({ name }) => /^docs\/(?!reference\/)/.test(name))
+/** Not counted: an answer to a list of requirements, and two pages that lawyers and moderators read. */
+const UNCOUNTED = new Set(['docs/check/asvs.md', 'docs/run/moderation.md', 'docs/run/privacy.md'])
+/** Falls to 45,000. */
+const WORDS_MAX = 48_800
+
+t.test('the written pages stay within their words', async t => {
+  const words = written
+    .filter(({ name }) => !UNCOUNTED.has(name))
+    .map(
+      ({ text }) =>
+        proseOf(text)
+          .replaceAll(/<!--[\s\S]*?-->/g, '')
+          .match(/\S+/g)?.length ?? 0,
+    )
+    .reduce((sum, count) => sum + count)
+  t.ok(words <= WORDS_MAX, `${words} words, at most ${WORDS_MAX}`)
+  const lines = read('README.md').trimEnd().split('\n').length
+  t.ok(lines <= 120, `README.md has ${lines} lines, at most 120`)
+})
+
+t.test('each written page opens with what its reader can do after it', async t => {
+  const silent = written.filter(
+    ({ name, text }) => name !== 'docs/README.md' && !/^# .+\n+After this page,? /.test(text),
+  )
+  t.same(
+    silent.map(({ name }) => name.slice('docs/'.length, -'.md'.length)),
+    [],
+    'the paragraph after the title begins "After this page you can …"',
+  )
+})
+
+/** Languages that readers type or run. Samples of output need no comment. */
+const RUN_BY_READERS =
+  /^ *```(console|sh|ts|tsx|js|python|go|kotlin|swift|sql|yaml|ini|http|html|dockerfile)\b/
+
+/** The faults of one page: a block without a comment before it, or a test that is not there or does not name the page. */
+function uncommentedBlocks(page: string, text: string): readonly string[] {
+  const lines = text.split('\n')
+  const starts = [...lines.keys()].filter(at => RUN_BY_READERS.test(lines[at]!))
+  return starts.flatMap(at => {
+    const [, kind, said = ''] = /^ *<!-- (run|not run): (.+) -->$/.exec(lines[at - 1] ?? '') ?? []
+    const fault =
+      kind === 'run' ? faultOfTest(page, said, lines[at]!) : kind === undefined ? 'has no comment' : undefined
+    return fault === undefined ? [] : [`docs/${page}.md:${at + 1} ${fault}`]
+  })
+}
+
+function faultOfTest(page: string, test: string, fence: string): string | undefined {
+  if (!/^test\/.+\.test\.ts$/.test(test) || !existsSync(join(PROJECT_ROOT, test)))
+    return `${test} is not there`
+  // Units of every page are read here, see below.
+  if (fence.trim() === '```ini' && test === 'test/documents.test.ts') return undefined
+  return read(test).includes(`${basename(page)}.md`) ? undefined : `${test} does not name ${page}.md`
+}
+
+t.test('each block that readers run says which test runs it, or why none does', async t => {
+  const faults = written.flatMap(({ name, text }) => {
+    const page = name.slice('docs/'.length, -'.md'.length)
+    return uncommentedBlocks(page, text)
+  })
+  t.same(faults, [])
+})
+
+t.test('a block without its comment, and one whose test knows nothing of it, are found', async t => {
+  const block = '```ts\nrun()\n```\n'
+  t.match(uncommentedBlocks('start/first-call', block), [/first-call\.md:1 has no comment$/])
+  t.same(uncommentedBlocks('start/first-call', `<!-- not run: needs a phone -->\n${block}`), [])
+  const named = (test: string) => uncommentedBlocks('start/first-call', `<!-- run: ${test} -->\n${block}`)
+  t.match(named('test/nothing.test.ts'), [/is not there/])
+  t.match(named('test/prose.test.ts'), [/does not name start\/first-call\.md/])
+  t.same(named('test/flows/first-call.test.ts'), [])
 })
 
 const settings = listSettings().map(({ name }) => name)
@@ -168,33 +227,24 @@ t.test('a link that leads nowhere, or to no heading, is found', async t => {
   t.equal(faultOf('docs/protocol/accounts.md', 'calls.md#nothing'), 'has no such heading')
   t.equal(faultOf('docs/protocol/accounts.md', '../../README.md'), undefined)
   t.same(
-    [...anchorsOf("# A call's key\n## Two, 2\n## Two, 2\n```\n# no\n```\n")],
+    [...anchorsIn("# A call's key\n## Two, 2\n## Two, 2\n```\n# no\n```\n")],
     ['a-calls-key', 'two-2', 'two-2-1'],
   )
 })
 
-t.test('the list of tables is printed from their descriptions', async t => {
-  const house = read('docs/house.md')
-  t.match(house, /\| `users` \| user \| .* \| `erasure` \|/)
-  t.equal(house, withTableList(house), 'run `node dist/scripts/support/write-table-list.js`')
-})
-
-t.test('the page of the server API has every operation and code, and no further one', async t => {
-  const page = read('docs/build/server-api.md')
-  const [, operations = '', codes = ''] =
-    /^## Operations$([\s\S]+)^## Codes$([\s\S]+)^## Rates$/m.exec(page) ?? []
-  const told = [...operations.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) [^`]+)`/g)].map(([, name]) => name!)
-  const served = SERVER_OPERATIONS.map(
-    ({ method, path }) => `${method} ${path.replace('/server/api/v1/', '')}`,
-  )
-  t.same(told.toSorted(), served.toSorted())
-  const rows = codes.split('\n').flatMap(row => {
-    const [, names = '', statuses = ''] = /^\| (`[A-Z_`, ]+`) \| ([\d, ]+) \|/.exec(row) ?? []
-    const each = statuses.split(', ')
-    return names === ''
-      ? []
-      : names.split(', ').map((name, at) => [name.replaceAll('`', ''), each[at] ?? each[0]] as const)
-  })
-  const heard = new Set([...SERVER_OPERATIONS.flatMap(codesOf), 'NOT_FOUND', 'METHOD_NOT_ALLOWED'] as const)
-  t.same(Object.fromEntries(rows), Object.fromEntries([...heard].map(code => [code, `${statusOf(code)}`])))
-})
+t.test(
+  'the reference has what the code knows of operations, events, errors, limits, settings and tables',
+  async t => {
+    const parts = referenceParts()
+    t.same(
+      Object.keys(parts)
+        .map(name => `docs/reference/${name}`)
+        .toSorted(),
+      filesIn('docs/reference').toSorted(),
+    )
+    for (const [name, printed] of Object.entries(parts)) {
+      const page = read(`docs/reference/${name}`)
+      t.ok(page === withParts(page, printed), `${name}: run \`node dist/scripts/support/write-reference.js\``)
+    }
+  },
+)

@@ -94,7 +94,7 @@ const NOTHING: StormFigures = {
   lost: 0,
   clientCpuSeconds: 0,
 }
-/** Those of docs/protocol/calls.md. */
+/** Those of docs/protocol/socket.md. */
 const PAUSE_MS = 1_000
 const PAUSE_MS_MAX = 60_000
 /** A client of one thread can't do all at once; between two portions it reads. */

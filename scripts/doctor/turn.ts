@@ -83,7 +83,7 @@ async function allocate(
     return [
       fails(
         check,
-        `${where} lets every user reach ${open.join(' and ')}: give it the denied-peer-ip lines of docs/run/operator.md`,
+        `${where} lets every user reach ${open.join(' and ')}: give it the denied-peer-ip lines of deploy/turnserver.conf.example`,
       ),
     ]
   }

@@ -26,7 +26,7 @@ one person with one phone sees every screen; the second lets many call one anoth
   --json                    prints a line of JSON a second, and at once when something changes
   --control                 reads commands from standard input, a line of JSON each, and ends with it
 
-docs/build/simulator.md has the rest. Exit code: 0 all went as it should, 1 something did not, 2 it could not begin.
+docs/build/development.md has the rest. Exit code: 0 all went as it should, 1 something did not, 2 it could not begin.
 `
 
 export const FLAGS = {

@@ -6,7 +6,7 @@
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SWAGGER_UI_FILES, SWAGGER_UI_FOLDER } from '../../src/operations/console/docs.ts'
+import { SWAGGER_UI_FILES, SWAGGER_UI_FOLDER } from '../../src/operations/console/api-page.ts'
 import { PACKAGES_FOLDER, WEB_FOLDER } from '../../src/operations/page-files.ts'
 
 /** The pages' imports of each package: one module, and the files that go along. */

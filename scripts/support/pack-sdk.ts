@@ -23,7 +23,7 @@ function modulesBehind(entries: readonly string[]): ReadonlySet<string> {
   for (const path of found) {
     for (const file of [path, path.replace(/\.js$/, '.d.ts')]) {
       const text = readFileSync(join(ROOT, file), 'utf8')
-      for (const [, name] of text.matchAll(/\bfrom ["'](\.[^"']+)["']/g)) {
+      for (const [, name] of text.matchAll(/\b(?:from|import) ?\(?["'](\.[^"']+)["']/g)) {
         // Types name the sources they were made of.
         found.add(normalize(join(dirname(path), name!.replace(/\.ts$/, '.js'))))
       }
@@ -57,12 +57,14 @@ const entries = [
   ),
   ...Object.values<string>(imports['#primitives']),
 ]
-/** The worker in one file, which apps may copy to their server as it is. */
-const workerFile = exports['./app/media-worker'].default
+/** Programs of one file each, which apps may copy to their server as they are. */
+const programs = ['./app/media-worker', './browser', './browser/service-worker'].map(
+  name => exports[name].default,
+)
 const folder = mkdtempSync(join(tmpdir(), 'callsign-sdk-'))
 try {
   const files = [...modulesBehind(entries.map(normalize))].flatMap(filesOf)
-  for (const file of [...files, workerFile, 'LICENSE']) {
+  for (const file of [...files, ...programs, 'LICENSE']) {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     copyFileSync(join(ROOT, file), join(folder, file))
   }
@@ -76,15 +78,15 @@ try {
     license,
     type,
     engines,
-    // The worker is a program of its own.
-    sideEffects: [workerFile],
+    // Elements are defined by their modules.
+    sideEffects: [...programs, './dist/src/ui/**'],
     exports,
     imports,
     peerDependencies,
     peerDependenciesMeta,
   }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: needed }, null, 2))
-  copyFileSync(join(ROOT, 'docs', 'build', 'sdk.md'), join(folder, 'README.md'))
+  copyFileSync(join(ROOT, 'docs', 'build', 'web.md'), join(folder, 'README.md'))
   packFolder(folder, process.argv[2] ?? join(ROOT, 'dist'), `callsign-sdk-${version}.tgz`)
 } finally {
   rmSync(folder, { recursive: true, force: true })

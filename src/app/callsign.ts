@@ -197,13 +197,14 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#assertActive().calls.join(callId)
   }
 
-  /** Any operation of docs/openapi.json, also before this device is registered: `DEVICE_LIMIT` keeps it out until another is removed. */
+  /** Any operation of docs/openapi.json, also before this device is registered; `GET meta` also without a session. */
   async request<Name extends OperationName>(
     operation: Name,
     body: BodyOf<Name>,
     ...addressed: Addressed<Name>
   ): Promise<ReplyOf<Name>> {
-    return (await this.#openSession()).request(operation, body, ...addressed)
+    const from = operation === 'GET meta' ? this.#server : await this.#openSession()
+    return from.request(operation, body, ...addressed)
   }
 
   /** Subscribes to a topic, also after each reconnection. Resolves with the function that ends it. */
@@ -216,14 +217,14 @@ export class Callsign extends Emitter<CallsignEvents> {
     return this.#assertActive().connection.send(destination, body)
   }
 
-  /** A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/user-tokens.md). */
+  /** A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/backend.md). */
   async tokenFor(audience: string): Promise<string> {
     return this.#assertActive().userTokens.for(audience)
   }
 
   /** Credentials for the relay of media, for one call. */
-  async relay(): Promise<ReplyOf<'GET /credentials'>> {
-    return (await this.#openSession()).request('GET /credentials', undefined)
+  relay(): Promise<ReplyOf<'GET /credentials'>> {
+    return this.request('GET /credentials', undefined)
   }
 
   /** Says how to show a push. Does not wait for the network; the connection is made beside. */
@@ -293,8 +294,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   async #welcome(session: Session, { user }: SignedIn, address: string, closings: number): Promise<User> {
-    const { userId } = user
-    await keepAddress(this.#options.storage, userId, address)
+    await keepAddress(this.#options.storage, user.userId, address)
     if (closings !== this.#closings) return user
     this.#profile.user = user
     const { account } = await this.#begin(session, { isNew: true })
@@ -322,7 +322,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     const active = await this.#activate(session, registration, known ?? (await registering))
     this.#active = active
     active.connection.connect()
-    this.emit('changed', undefined)
+    this.#changed()
     return active
   }
 

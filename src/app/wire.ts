@@ -102,7 +102,7 @@ export interface Badge {
   readonly missedCalls: number
 }
 
-/** What the badge of the app should say: live only, told on SUBSCRIBE and when it changes. */
+/** The app's badge as it should be: live only, sent on SUBSCRIBE and when it changes. */
 export interface BadgeEvent {
   readonly v: 1
   readonly type: 'badge'
@@ -145,7 +145,7 @@ export interface CallAnsweredElsewhereEvent {
   readonly reason: 'answered' | 'declined' | 'busy'
 }
 
-/** The invitation was withdrawn, or the call is over: stop ringing. */
+/** The invitation was withdrawn, or the call has ended: stop ringing. */
 export interface CallCancelledEvent {
   readonly v: 1
   readonly type: 'call_cancelled'
@@ -184,7 +184,7 @@ export type CallEndReason =
   | 'suspended'
   | 'internal'
 
-/** The call is over: close media, wipe the key. */
+/** The call has ended: close media, wipe the key. */
 export interface CallEndedEvent {
   readonly v: 1
   readonly type: 'call_ended'
@@ -202,7 +202,7 @@ export interface CallEndedEvent {
   readonly endedAt: string
 }
 
-/** Somebody calls: ring until `expiresAt`. It has the key of the call for this device alone. */
+/** A user calls: ring until `expiresAt`. It has the key of the call for this device alone. */
 export interface CallInvitationEvent {
   readonly v: 1
   readonly type: 'call_invitation'
@@ -240,7 +240,7 @@ export interface CallInvitationEvent {
   readonly keyFromDeviceId: string
 }
 
-/** Nobody of this user answered in time: stop ringing. */
+/** No device of this user answered in time: stop ringing. */
 export interface CallMissedEvent {
   readonly v: 1
   readonly type: 'call_missed'
@@ -817,7 +817,7 @@ export interface FriendRequestCancelledEvent {
   readonly userId: string
 }
 
-/** Somebody asks to be a contact. */
+/** A user asks to be a contact. */
 export interface FriendRequestEvent {
   readonly v: 1
   readonly type: 'friend_request'
@@ -1291,7 +1291,7 @@ export interface LookUpInIndexReply {
   readonly index_proof: string
 }
 
-/** Somebody’s feeds at the media gateway are others. */
+/** A user’s feeds at the media gateway have changed. */
 export interface MediaChangedEvent {
   readonly v: 1
   readonly type: 'media_changed'
@@ -1392,7 +1392,7 @@ export interface ParticipantAcceptRejoinEvent {
   readonly fromDeviceId: string
 }
 
-/** Somebody declined, is busy, or did not answer in time. */
+/** A user declined, is busy, or did not answer in time. */
 export interface ParticipantDeclinedEvent {
   readonly v: 1
   readonly type: 'participant_declined'
@@ -1406,7 +1406,7 @@ export interface ParticipantDeclinedEvent {
   readonly participant: CallParticipant
 }
 
-/** Somebody was asked into the call. */
+/** A user was asked into the call. */
 export interface ParticipantInvitedEvent {
   readonly v: 1
   readonly type: 'participant_invited'
@@ -1420,7 +1420,7 @@ export interface ParticipantInvitedEvent {
   readonly participant: CallParticipant
 }
 
-/** Somebody came in, or came back. */
+/** A user came in, or came back. */
 export interface ParticipantJoinedEvent {
   readonly v: 1
   readonly type: 'participant_joined'
@@ -1434,7 +1434,7 @@ export interface ParticipantJoinedEvent {
   readonly participant: CallParticipant
 }
 
-/** Somebody left, was lost, or was removed. */
+/** A user left, was lost, or was removed. */
 export interface ParticipantLeftEvent {
   readonly v: 1
   readonly type: 'participant_left'
@@ -2074,7 +2074,7 @@ export interface SignInEndedEvent {
   readonly outcome: 'approved' | 'refused' | 'replaced' | 'passed' | 'expired'
 }
 
-/** Somebody entered a right code and waits: show it, with the code, and answer it once the user has compared both screens. */
+/** A device entered a right code and waits: show it, with the code, and answer it once the user has compared both screens. */
 export interface SignInWaitingEvent {
   readonly v: 1
   readonly type: 'sign_in_waiting'
@@ -2418,7 +2418,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: GetKeyMembersReply
   }
-  /** Give every device in the call a new key (the host), or the present one again (anybody in it). */
+  /** Give every device in the call a new key (the host), or the present one again (any device in it). */
   'POST call/{callId}/keys': {
     readonly params: { readonly callId: string }
     readonly body: SendKeysRequest
@@ -2430,7 +2430,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: undefined
   }
-  /** Who is in the call, was, or is invited. */
+  /** People who are in the call, were in it, or are invited. */
   'GET call/{callId}/participants': {
     readonly params: { readonly callId: string }
     readonly body: undefined
@@ -2442,7 +2442,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: CallRecord
   }
-  /** Take somebody out of the call, who may not come back by themselves; for the host. */
+  /** Remove a person from the call, who may not come back by themselves; for the host. */
   'POST call/{callId}/remove': {
     readonly params: { readonly callId: string }
     readonly body: RemoveFromCallRequest
@@ -2474,7 +2474,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ListContactsReply
   }
-  /** Ask by email or phone, without hearing whether anybody was found, or by the hash of a key. */
+  /** Ask by email or phone, without hearing whether a user was found, or by the hash of a key. */
   'POST friend-request': {
     readonly params: object
     readonly body: RequestBySearchRequest
@@ -2546,7 +2546,7 @@ export interface Operations {
     readonly body: LoginPasskeyRequest
     readonly reply: SignedIn
   }
-  /** What came of a sign-in that waits: tokens once it was approved, or the time is over. */
+  /** The outcome of a sign-in that waits: tokens once it was approved, or its time has passed. */
   'POST login/waiting': {
     readonly params: object
     readonly body: FetchWaitingLoginRequest
@@ -2560,7 +2560,7 @@ export interface Operations {
   }
   /** Limits, features and public keys of this server. */
   'GET meta': { readonly params: object; readonly body: undefined; readonly reply: GetMetaReply }
-  /** What a passkey is asked to sign in by; with a session, to prove once more who the user is. */
+  /** Options to sign in by a passkey; with a session, to prove once more who the user is. */
   'POST passkey/options': {
     readonly params: object
     readonly body: undefined
@@ -2602,7 +2602,7 @@ export interface Operations {
     readonly body: ResendOtpRequest
     readonly reply: LoginChallenge
   }
-  /** Make a share token, by which others find the user. */
+  /** Make a share token, by which people find the user. */
   'POST share-token': {
     readonly params: object
     readonly body: CreateShareTokenRequest | undefined
@@ -2614,7 +2614,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: ListShareTokensReply
   }
-  /** Who is behind a share token: the preview before a request. */
+  /** The person behind a share token: the preview before a request. */
   'POST share-token/resolve': {
     readonly params: object
     readonly body: ResolveShareTokenRequest
@@ -2680,7 +2680,7 @@ export interface Operations {
     readonly body: AddPasskeyRequest
     readonly reply: LoginMethod
   }
-  /** What an authenticator is asked to make a passkey by. */
+  /** Options for an authenticator to make a passkey. */
   'POST user/passkeys/options': {
     readonly params: object
     readonly body: undefined
@@ -2744,7 +2744,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: GetCredentialsReply
   }
-  /** What the index has under a key, or that it has nothing, with its proof. */
+  /** The index's entry for a key, or that it has none, with its proof. */
   'GET /index/lookup/{indexKey}': {
     readonly params: { readonly indexKey: string }
     readonly body: undefined

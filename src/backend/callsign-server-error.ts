@@ -1,6 +1,6 @@
 /** The one error that `@callsign/sdk/server` throws. */
 
-/** Codes of failures on this side; all other codes are the server's (docs/build/server-api.md). */
+/** Codes of failures on this side; all other codes are the server's (docs/build/backend.md). */
 export type LocalErrorCode =
   /** No server answered in time, or the answer broke off. */
   | 'NO_ANSWER'

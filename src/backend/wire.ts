@@ -1455,7 +1455,7 @@ export type WebhookEvent =
 
 /** Operations by method and path, which begins behind `/app/api/` or `/server/api/v1/` unless it is a whole one. */
 export interface Operations {
-  /** What was changed by the server API, by which key and to whom, newest first. */
+  /** Changes by the server API, with key and target, newest first. */
   'GET audit': {
     readonly params: { readonly since?: string; readonly limit?: number; readonly cursor?: string }
     readonly body: undefined
@@ -1473,7 +1473,7 @@ export interface Operations {
     readonly body: undefined
     readonly reply: GetCallOfUsersReply
   }
-  /** Ends a call for everybody, with the reason `operator`; no error where it is over. */
+  /** Ends a call for all, with the reason `operator`; no error where it has ended. */
   'POST calls/{callId}/end': {
     readonly params: { readonly callId: string }
     readonly body: undefined
@@ -1521,7 +1521,7 @@ export interface Operations {
     readonly body: LinkContactsRequest
     readonly reply: LinkContactsReply
   }
-  /** Ends what makes two users contacts, for both; no error where they are none. */
+  /** Ends a contact for both users; no error where they are none. */
   'DELETE contacts': {
     readonly params: { readonly a: string; readonly b: string }
     readonly body: undefined
@@ -1533,7 +1533,7 @@ export interface Operations {
     readonly body: LookUpKeysRequest
     readonly reply: LookUpKeysReply
   }
-  /** Reports in a state, or about a user: those that wait for a moderator longest first, others newest first. */
+  /** Reports in a state, or about a user: those that wait for a moderator longest first, closed ones newest first. */
   'GET reports': {
     readonly params: {
       readonly state?: 'open' | 'in-review' | 'resolved' | 'dismissed'

@@ -44,7 +44,7 @@ export function formatBanner(facts: BannerFacts): string {
     '',
     `  console        ${column(`${http}/dev`)}codes, pushes, calls and the log, live`,
     `  client         ${column(`${http}/dev/client`)}a phone in a browser tab`,
-    `  API            ${column(`${http}/docs`)}and what is told by STOMP: /docs/events`,
+    `  documents      ${column(`${http}/docs`)}by task; /docs/api, /docs/events`,
     `  registration   ${column(grpc)}gRPC kt.v1.KTService/Register`,
     `  operators      ${column(`${admin}/metrics`)}also /healthz, /readyz`,
     `  server API     ${column(`${serverApi}/server/openapi.json`)}for your backend; /operator`,

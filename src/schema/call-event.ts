@@ -73,7 +73,7 @@ function unansweredForm(kind: 'call_cancelled' | 'call_missed', summary: string)
 export const CALL_NOTICES = {
   call_invitation: eventForm(
     'call_invitation',
-    'Somebody calls: ring until `expiresAt`. It has the key of the call for this device alone',
+    'A user calls: ring until `expiresAt`. It has the key of the call for this device alone',
     {
       callId: Uint64Text,
       version: CallVersion,
@@ -121,9 +121,9 @@ export const CALL_NOTICES = {
   ),
   call_cancelled: unansweredForm(
     'call_cancelled',
-    'The invitation was withdrawn, or the call is over: stop ringing',
+    'The invitation was withdrawn, or the call has ended: stop ringing',
   ),
-  call_missed: unansweredForm('call_missed', 'Nobody of this user answered in time: stop ringing'),
+  call_missed: unansweredForm('call_missed', 'No device of this user answered in time: stop ringing'),
   call_answered_elsewhere: eventForm(
     'call_answered_elsewhere',
     'Another device of the user answered or declined, as `reason` says: stop ringing',
@@ -176,7 +176,7 @@ export const CALL_NOTICES = {
   ),
   call_ended: eventForm(
     'call_ended',
-    'The call is over: close media, wipe the key',
+    'The call has ended: close media, wipe the key',
     {
       callId: Uint64Text,
       version: CallVersion,
@@ -341,13 +341,13 @@ export const CALL_NOTICES = {
 
 /** Events of a call's topic, live only. */
 export const TOPIC_EVENTS = {
-  participant_invited: participantForm('participant_invited', 'Somebody was asked into the call'),
+  participant_invited: participantForm('participant_invited', 'A user was asked into the call'),
   participant_ringing: participantForm('participant_ringing', 'A device of theirs rings'),
-  participant_joined: participantForm('participant_joined', 'Somebody came in, or came back'),
-  participant_left: participantForm('participant_left', 'Somebody left, was lost, or was removed'),
+  participant_joined: participantForm('participant_joined', 'A user came in, or came back'),
+  participant_left: participantForm('participant_left', 'A user left, was lost, or was removed'),
   participant_declined: participantForm(
     'participant_declined',
-    'Somebody declined, is busy, or did not answer in time',
+    'A user declined, is busy, or did not answer in time',
   ),
   participant_unreachable: eventForm(
     'participant_unreachable',
@@ -363,7 +363,7 @@ export const TOPIC_EVENTS = {
       userId,
     }),
   ),
-  media_changed: participantForm('media_changed', 'Somebody’s feeds at the media gateway are others'),
+  media_changed: participantForm('media_changed', 'A user’s feeds at the media gateway have changed'),
   host_changed: eventForm(
     'host_changed',
     'Another is host, and makes the next key',

@@ -52,7 +52,7 @@ function deviceForm(
 export const PERSONAL_EVENTS = {
   friend_request: eventForm(
     'friend_request',
-    'Somebody asks to be a contact',
+    'A user asks to be a contact',
     {
       requestId: Uint64Text,
       userId: Uint64Text,
@@ -181,7 +181,7 @@ export const PERSONAL_EVENTS = {
   ),
   sign_in_waiting: eventForm(
     'sign_in_waiting',
-    'Somebody entered a right code and waits: show it, with the code, and answer it once the user has compared both screens',
+    'A device entered a right code and waits: show it, with the code, and answer it once the user has compared both screens',
     {
       id: SignInId,
       signInCode: Type.String({ description: 'Twenty digits, which the screen that waits shows, too' }),
@@ -231,7 +231,7 @@ export const PERSONAL_EVENTS = {
   ),
   badge: eventForm(
     'badge',
-    'What the badge of the app should say: live only, told on SUBSCRIBE and when it changes',
+    "The app's badge as it should be: live only, sent on SUBSCRIBE and when it changes",
     Badge.properties,
     ({ kind: type, eventId, sentAtMs: sentAt, badge: { total, friendRequests, missedCalls } }) => ({
       v,

@@ -162,7 +162,7 @@ const FORMS: Readonly<Record<WebhookEventKind, TypedForm>> = {
   ),
   'call.started': form(
     'call.started',
-    'Somebody calls',
+    'A user calls',
     { callId: CallId, caller: Person, callees: Type.Array(Person), isVideo: Type.Boolean() },
     ({ callId, callerId, calleeIds, isVideo }, who) => ({
       callId,
@@ -202,7 +202,7 @@ const FORMS: Readonly<Record<WebhookEventKind, TypedForm>> = {
   ),
   'call.ended': form(
     'call.ended',
-    'A call is over for everybody',
+    'A call has ended for all',
     {
       callId: CallId,
       caller: Person,

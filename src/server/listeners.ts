@@ -25,6 +25,7 @@ import type { ConsoleSources } from '../operations/console/console.ts'
 import type { ConsoleState } from '../operations/console/events.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
+import { iconRoutes } from '../operations/icon.ts'
 import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
 import { operatorPageRoutes, type ShownLog } from '../operations/operator-page.ts'
 import type { ActorSystem } from '../runtime/system.ts'
@@ -106,6 +107,7 @@ export function publicRoutes(
     })),
     asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
     userTokenKeysRoute(userTokenKeysOf(config.application, config.isDevelopment, keys.secret)),
+    ...iconRoutes(),
     ...routes,
   ]
 }
@@ -139,7 +141,7 @@ export function serverApiServer(
   { sharesPort = false, mayReadFiles }: Pick<PublicServerDeps, 'sharesPort' | 'mayReadFiles'> = {},
 ): HttpServer {
   return new HttpServer({
-    routes: [...routes, ...operatorPageRoutes(shownLog(log))],
+    routes: [...routes, ...operatorPageRoutes(shownLog(log)), ...iconRoutes()],
     sharesPort,
     ...(mayReadFiles && { mayReadFiles }),
     findFile: logFiles(log),

@@ -234,6 +234,7 @@ const FOLDER_ADVICE: Readonly<Record<string, string>> = {
   EPERM: 'chown it, with all that is in it, to the user that the server runs as',
   EEXIST: NO_FOLDER,
   ENOTDIR: NO_FOLDER,
+  EIO: 'the disk may have failed, look with dmesg',
   EROFS: 'it is mounted read-only: name a folder that can be written to',
   ENOSPC: 'make room on its disk',
   EDQUOT: 'make room on its disk',

@@ -70,6 +70,11 @@ export function statusOf(code: ErrorCode): number {
   return PROBLEMS[code].status
 }
 
+/** The English title of a code. */
+export function titleOf(code: ErrorCode): string {
+  return PROBLEMS[code].title
+}
+
 function problem(status: number, title: string): { readonly status: number; readonly title: string } {
   return { status, title }
 }

@@ -3,8 +3,9 @@
  * failed, and asks the questions that the SDK leaves to the person.
  */
 
-import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { html, LitElement, nothing, type PropertyDeclarations, type TemplateResult } from 'lit'
 import type { Callsign } from '../app/app.ts'
+import { nameIn } from './names.ts'
 import { type Question, questionFor } from './question.ts'
 import { sentenceOf } from './sentence.ts'
 import { word } from './words.ts'
@@ -17,7 +18,7 @@ interface Changing {
 }
 
 export abstract class CallsignElement extends LitElement {
-  static override properties = { me: { attribute: false } }
+  static override properties: PropertyDeclarations = { me: { attribute: false } }
 
   /** The app sets it before the element enters the page. */
   declare me: Callsign | undefined
@@ -72,7 +73,7 @@ export abstract class CallsignElement extends LitElement {
       await action()
     } catch (error) {
       this.question = questionFor(error, this.me, () => this.act(name, action))
-      if (this.question === undefined) this.failure = sentenceOf(error)
+      if (this.question === undefined) this.failure = sentenceOf(error, userId => nameIn(this.me, userId))
     } finally {
       this.doing.delete(name)
       this.requestUpdate()

@@ -1,6 +1,7 @@
 /** Questions that the SDK leaves to the person, as refusals of what they asked for: new keys, an old invitation, a device of their own. */
 
 import { type Call, type Callsign, hasCode } from '../app/app.ts'
+import { nameIn } from './names.ts'
 import { sentenceOf } from './sentence.ts'
 
 export class Question {
@@ -30,7 +31,8 @@ export function questionFor(
   if (!hasCode(error, 'KEYS_RESET') || me === undefined) return undefined
   const [userId, listHash] = [String(error.members.userId), String(error.members.listHash)]
   const goOn = () => me.contacts.acceptKeys(userId, listHash).then(again)
-  return new Question(sentenceOf(error), goOn, () => me.contacts.comparisonCode(userId))
+  const sentence = sentenceOf(error, id => nameIn(me, id))
+  return new Question(sentence, goOn, () => me.contacts.comparisonCode(userId))
 }
 
 /** Before an old invitation is answered, or one for a device that only the server calls the person's own. */

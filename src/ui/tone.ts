@@ -60,7 +60,7 @@ interface Beep {
 }
 
 function sound(context: AudioContext, output: AudioNode, { atS, forS, hertz }: Beep, volume: number): void {
-  // What a suspended context is given plays as soon as it runs.
+  // A suspended context plays it as soon as it runs.
   const [from, to] = [context.currentTime + atS, context.currentTime + atS + forS]
   const gain = context.createGain()
   gain.gain.setValueAtTime(0, from)

@@ -3,9 +3,18 @@
 import { CALL_WORDS } from './words/call-words.ts'
 import { HOME_WORDS } from './words/home-words.ts'
 import { MEDIA_WORDS } from './words/media-words.ts'
+import { NEWS_WORDS } from './words/news-words.ts'
+import { PEOPLE_WORDS } from './words/people-words.ts'
 import { SHARED_WORDS } from './words/shared-words.ts'
 
-const WORDS = { ...SHARED_WORDS, ...MEDIA_WORDS, ...CALL_WORDS, ...HOME_WORDS }
+const WORDS = {
+  ...SHARED_WORDS,
+  ...MEDIA_WORDS,
+  ...CALL_WORDS,
+  ...HOME_WORDS,
+  ...NEWS_WORDS,
+  ...PEOPLE_WORDS,
+}
 
 export type Word = keyof typeof WORDS
 

@@ -1,4 +1,4 @@
-/** `@callsign/sdk/react`: the component of docs/build/sdk.md in pages of Chromium, under StrictMode, with the real server. */
+/** `@callsign/sdk/react`: the component of docs/build/web.md in pages of Chromium, under StrictMode, with the real server. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const [, COMPONENT] = /^```tsx\n([\s\S]+?)^```$/m.exec(
-  readFileSync(join(PROJECT_ROOT, 'docs/build/sdk.md'), 'utf8'),
+  readFileSync(join(PROJECT_ROOT, 'docs/build/web.md'), 'utf8'),
 )!
 
 /** Of all tests together, and Cat. */

@@ -1,6 +1,6 @@
 /**
- * What rings when Apple or Google says no, as the table of docs/build/push.md has it: each row is played against the
- * stand-ins, over real connections, and the row is compared with what came out.
+ * The ring, the token and the operator's view when Apple or Google says no, as the tables of docs/protocol/push.md say: each row
+ * is played against the stand-ins, over real connections, and the row is compared with what came out.
  */
 
 import { readFileSync } from 'node:fs'
@@ -39,7 +39,6 @@ interface Row {
   readonly answer: string
   readonly ring: string
   readonly token: string
-  readonly next: string
   readonly seen: string
 }
 
@@ -112,10 +111,10 @@ const DOCUMENTED = `BadCollapseId BadDeviceToken BadExpirationDate BadMessageId 
   INVALID_ARGUMENT UNREGISTERED SENDER_ID_MISMATCH QUOTA_EXCEEDED UNAVAILABLE INTERNAL THIRD_PARTY_AUTH_ERROR`
 
 /** The rows of both tables. */
-const [APPLE_ROWS, GOOGLE_ROWS] = tablesOf(readFileSync('docs/build/push.md', 'utf8'))
+const [APPLE_ROWS, GOOGLE_ROWS] = tablesOf(readFileSync('docs/protocol/push.md', 'utf8'))
 
 function tablesOf(page: string): [readonly Row[], readonly Row[]] {
-  const [, section = ''] = page.split(/^## What rings when Apple or Google says no$/m)
+  const [, section = ''] = page.split(/^## When Apple or Google says no$/m)
   const [own = ''] = section.split(/^## /m)
   const rows = own
     .split('\n')
@@ -123,9 +122,9 @@ function tablesOf(page: string): [readonly Row[], readonly Row[]] {
     .map(line => line.slice(2, -2).split(' | '))
   const heads = rows.flatMap((cells, at) => (cells[1]?.startsWith('Then') ? [at] : []))
   const read = (cells: readonly string[]): Row => {
-    const [answer = '', ring = '', token = '', next = '', seen = ''] = cells
+    const [answer = '', ring = '', token = '', seen = ''] = cells
     // Words that explain, and leave nothing to compare.
-    return { answer, ring: ring.replace(/, by a new (?:provider|access) token/, ''), token, next, seen }
+    return { answer, ring: ring.replace(/, by a new (?:provider|access) token/, ''), token, seen }
   }
   return [rows.slice(heads[0]! + 1, heads[1]).map(read), rows.slice(heads[1]! + 1).map(read)]
 }
@@ -142,17 +141,19 @@ function playsOf(row: Row, usual: PushTokens, special: Readonly<Record<string, P
       },
     ]
   }
-  const [status, ...reasons] = [...row.answer.matchAll(/`(\w+)`/g)].map(([, word]) => word!)
-  return reasons.map(reason => {
-    const voip = { status: Number(status), reason }
-    const answers = usual === PIXEL ? { fcm: repeated(google(Number(status), reason)) } : { voip }
-    return { scenario: { push: usual, ...answers }, reason }
-  })
+  // A status stands before its reasons.
+  return [...row.answer.matchAll(/`(\d+)`((?:,? `[A-Za-z]\w+`)+)/g)].flatMap(([, status, reasons]) =>
+    [...reasons!.matchAll(/\w+/g)].map(([reason]) => {
+      const voip = { status: Number(status), reason }
+      const answers = usual === PIXEL ? { fcm: repeated(google(Number(status), reason)) } : { voip }
+      return { scenario: { push: usual, ...answers }, reason }
+    }),
+  )
 }
 const EXPIRES = new Set(['the same for the new provider token'])
 
-/** One ring in trouble, and the next one without; as the cells of a row. */
-async function play(t: Test, scenario: Scenario): Promise<Omit<Row, 'answer'>> {
+/** One ring in trouble, and the way of the next one without; the first as the cells of a row. */
+async function play(t: Test, scenario: Scenario): Promise<Omit<Row, 'answer'> & { readonly next: string }> {
   const stage = await Stage.open(t, scenario)
   const outcome = await stage.ring()
   const { pushes, seen, tokens } = stage
@@ -317,12 +318,11 @@ for (const [name, rows, usual, special] of [
       const plays = playsOf(row, usual, special)
       t.ok(plays.length > 0, 'the row can be played')
       for (const { scenario, reason = '' } of plays) {
-        const { answer: _, ...expected } = row
-        t.same(
-          await play(t, scenario),
-          { ...expected, seen: row.seen.replace('the reason', `\`${reason}\``) },
-          reason,
-        )
+        const { ring, token, seen } = row
+        const [way, without] = usual === PIXEL ? ['FCM', 'none'] : ['VoIP', 'alert']
+        const next = token === 'dropped' ? without : way
+        const expected = { ring, token, next, seen: seen.replace('the reason', `\`${reason}\``) }
+        t.same(await play(t, scenario), expected, reason)
       }
     })
   }

@@ -1,4 +1,7 @@
-/** A backend says who may call whom, and an operator ends calls: with apps of `@callsign/sdk/app` on a running server, with fronts, too. */
+/**
+ * A backend says who may call whom, and an operator ends calls: with apps of `@callsign/sdk/app` on a running server, with fronts, too,
+ * and by the requests that docs/build/backend.md prints.
+ */
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -6,13 +9,14 @@ import { settingsFor } from '../support/call-people.ts'
 import { openServer } from '../support/open-server.ts'
 import { newServerKey } from '../support/server-keys.ts'
 import { newPerson, until } from '../support/whole-apps.ts'
+import { blocksOf } from '../support/your-users.ts'
 
 /** A server, three people without contacts, and its backend. */
 async function setUp(t: Test, settings: Readonly<Record<string, string>> = {}) {
   const dataFolder = join(t.testdir({ data: {} }), 'data')
   const server = await openServer({ dataFolder, environment: { ...settingsFor(3), ...settings } })
   t.teardown(() => server.end())
-  const key = await newServerKey(dataFolder, server, ['contacts', 'calls'])
+  const key = await newServerKey(dataFolder, server, ['users', 'contacts', 'calls'])
   const [ann, bob, cat] = [
     await newPerson(t, server.http, 0),
     await newPerson(t, server.http, 1),
@@ -91,4 +95,22 @@ t.test('where a backend makes contacts, an app sends no requests and hears of ne
   const gone = bob.once('contact_removed')
   await ask('DELETE', `contacts?a=id:${ann.userId}&b=id:${bob.userId}`)
   t.match(await gone, { userId: ann.userId })
+})
+
+t.test('each request that the page prints is taken', async t => {
+  const { ann, bob, cat, ask } = await setUp(t)
+  for (const [id, { userId }] of [['42', bob] as const, ['57', cat] as const])
+    t.equal((await ask('PUT', `users/id:${userId}`, { externalId: id })).status, 200)
+  for (const { userId } of [ann, bob, cat]) await ask('PUT', `circles/all/members/id:${userId}`)
+  const { callId } = await ann.call([bob.userId!, cat.userId!])
+  const requests = blocksOf('build/backend.md')
+    .filter(({ language }) => language === 'http')
+    .flatMap(({ text }) => text.trimEnd().split('\n'))
+  t.ok(requests.length > 10)
+  for (const request of requests) {
+    const [, method = '', path = '', body] = /^(\w+) (\S+)(?: +(\{.+\}))?$/.exec(request) ?? []
+    const { status } = await ask(method, path.replace('{callId}', callId), body && JSON.parse(body))
+    t.ok(status === 200 || status === 204, `${request}: ${status}`)
+  }
+  t.equal((await ask('GET', `calls/${callId}`)).body.endReason, 'operator')
 })

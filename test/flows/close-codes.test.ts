@@ -1,5 +1,5 @@
 /**
- * The table of close codes in `docs/protocol/calls.md`, row by row on real sockets. Rows that take a long time, or a fault of
+ * The table of close codes in `docs/protocol/socket.md`, row by row on real sockets. Rows that take a long time, or a fault of
  * ours, have tests elsewhere.
  */
 
@@ -12,7 +12,7 @@ import { type SocketClient, webSocketFrame } from '../support/socket-client.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
-const table = readFileSync(join(PROJECT_ROOT, 'docs/protocol/calls.md'), 'utf8')
+const table = readFileSync(join(PROJECT_ROOT, 'docs/protocol/socket.md'), 'utf8')
   .split('\n')
   .filter(line => /^\| [0-9]{4}/.test(line))
 const server = await WireServer.start(t, { people: 30 })

@@ -85,7 +85,7 @@ t.test('an empty console says what to do next', long({ skip }), async t => {
   t.match(await page.locator('#devices').innerText(), /No device is connected/)
   t.match(await page.locator('#log').innerText(), /The log is empty[\s\S]*register\.js/)
   t.match(await page.locator('#simulator').innerText(), /not running/)
-  for (const path of ['/dev/client', '/docs', '/docs/events']) {
+  for (const path of ['/dev/client', '/docs', '/docs/api', '/docs/events']) {
     t.ok(await page.locator(`header nav a[href="${path}"]`).isVisible(), path)
   }
 })

@@ -210,7 +210,7 @@ const SURFACE = [
   '/docs',
   '/docs/',
   '/docs/events',
-  '/docs/swagger-ui.css',
+  '/docs/api/swagger-ui.css',
 ]
 
 t.test('the development surface is for requests that name this machine', async t => {

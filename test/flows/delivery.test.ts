@@ -358,7 +358,7 @@ t.test('without mail and SMS no code is promised, but the reviewer gets in', asy
 
 t.test('production has no pages for developers', async t => {
   const app = new App((await startBare(t)).http)
-  for (const path of ['/dev/inbox', '/dev/pushes', '/dev', '/docs', '/docs/', '/docs/initializer.js']) {
+  for (const path of ['/dev/inbox', '/dev/pushes', '/dev', '/docs', '/docs/', '/docs/api/initializer.js']) {
     t.equal(await app.outcome(`GET ${path}`), '404 NOT_FOUND', path)
   }
   t.equal(

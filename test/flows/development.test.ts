@@ -1,15 +1,18 @@
-/** A development server's help for app developers: pages of this machine, and reasons for a refusal. */
+/** A development server's help for app developers, as docs/build/development.md has it: pages of this machine, and reasons for a refusal. */
 
 import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { chooseLanAddress } from '../../src/server/development/lan-address.ts'
 import { App } from '../support/app.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { openServer } from '../support/open-server.ts'
+import { skipWithout } from '../support/programs.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type OpenServer, startServer } from '../support/server.ts'
+import { blocksOf, Reader } from '../support/your-users.ts'
 
 async function start(t: Test, environment: Record<string, string>): Promise<OpenServer> {
   const server = await openServer({ dataFolder: t.testdir(), environment })
@@ -88,10 +91,14 @@ function linesOf(server: OpenServer, event: string): Record<string, string>[] {
 }
 
 const lanAddress = chooseLanAddress(networkInterfaces())
+const page = blocksOf('build/development.md').filter(({ test }) => test === 'test/flows/development.test.ts')
+const [starting = '', ...requests] = page.map(({ text }) => text)
+/** `--lan`. */
+const [, LAN_FLAG = ''] = /^\$ npm start -- (\S+)\n$/.exec(starting) ?? []
 const skip = lanAddress === undefined && 'needs an IPv4 address on a network'
 
 t.test('with --lan a phone finds API, socket and links at the address of this machine', { skip }, async t => {
-  const server = await startServer({ dataFolder: t.testdir(), args: ['--lan'] })
+  const server = await startServer({ dataFolder: t.testdir(), args: [LAN_FLAG] })
   t.teardown(() => server.end())
   const { port } = new URL(server.http)
   t.equal(server.http, `http://${lanAddress}:${port}`)
@@ -183,3 +190,17 @@ function raw(
   )
   return sendRaw(Number(port), `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
 }
+
+t.test(
+  'the requests of the page are answered as it shows',
+  { skip: skipWithout(['/usr/bin/jq'], 'jq') },
+  async t => {
+    const folder = t.testdir()
+    const dataFolder = join(folder, 'data')
+    const server = await startServer({ dataFolder })
+    t.teardown(() => server.end())
+    const reader = await Reader.beside(server, dataFolder, join(folder, 'reader'))
+    t.equal(requests.length, 2)
+    for (const request of requests) await reader.follows(t, request)
+  },
+)

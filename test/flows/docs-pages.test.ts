@@ -1,12 +1,13 @@
 /**
- * The documentation of a running server in a browser: `/docs/events` has all of the AsyncAPI document, `/docs` shows
- * the OpenAPI document, and neither loads anything from elsewhere.
+ * The documentation of a running server in a browser: `/docs` shows the documents and finds words in them, `/docs/events`
+ * has all of the AsyncAPI document, `/docs/api` shows the OpenAPI document, and none loads anything from elsewhere.
  */
 
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
+import { faultsOf } from '../support/operator-page.ts'
 import { long } from '../support/size.ts'
 
 const skip = skipWithoutChromium
@@ -134,14 +135,95 @@ t.test('it is used with the keyboard alone, and fits a phone', long({ skip }), a
   t.ok(width <= PHONE.width, `${width} of ${PHONE.width} pixels`)
 })
 
-t.test('/docs shows the operations, and is dark where the system is', { skip }, async t => {
+t.test('/docs/api shows the operations, and is dark where the system is', { skip }, async t => {
   const { http, page } = await open(t)
   await page.emulateMedia({ colorScheme: 'dark' })
-  await page.goto(`${http}/docs`)
+  await page.goto(`${http}/docs/api`)
   await page.getByText('/app/api/login', { exact: true }).waitFor()
   const operations = await page.locator('.opblock').count()
   t.ok(operations > 50, `${operations} operations`)
   t.equal(await page.locator('html').getAttribute('class'), 'dark-mode')
   await page.locator('.opblock-summary-control').first().click()
   await page.getByRole('button', { name: 'Execute' }).waitFor()
+})
+
+const CALLS = '/docs/protocol/calls'
+
+t.test('the keyboard alone finds a passage and goes there', { skip }, async t => {
+  const { http, page } = await open(t)
+  await page.goto(`${http}/docs`)
+  await page.keyboard.press('/')
+  const field = page.getByRole('combobox', { name: 'Search the documents' })
+  await field.pressSequentially('fingerprint')
+  const options = page.getByRole('listbox', { name: 'Found' }).getByRole('option')
+  await options.nth(1).waitFor()
+  t.equal(await field.inputValue(), 'fingerprint', 'the slash is no part of it')
+  t.same(await faultsOf(page), [])
+  await page.keyboard.press('ArrowDown')
+  t.equal(await field.getAttribute('aria-activedescendant'), 'result-1')
+  t.equal(await options.nth(1).getAttribute('aria-selected'), 'true')
+  const at = await options.nth(1).getAttribute('data-at')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`${http}${at}`)
+  const anchor = new URL(page.url()).hash.slice(1)
+  t.ok(await page.locator(`[id="${anchor}"]`).isVisible(), anchor)
+})
+
+t.test('words in any order and a slip of the pen are found, nonsense is not', long({ skip }), async t => {
+  const { http, page } = await open(t)
+  await page.goto(`${http}${CALLS}`)
+  const field = page.getByRole('combobox')
+  for (const words of ['CALLSIGN_HTTP_PORT', 'certificate renew', 'fingreprint']) {
+    await field.fill(words)
+    await page.getByRole('option').first().waitFor()
+  }
+  await field.fill('zyxwvut')
+  await page.getByText('Nothing found').waitFor()
+  await field.press('Escape')
+  t.equal(await page.getByRole('option').count(), 0)
+})
+
+t.test('a block of commands is copied without prompts and output', long({ skip }), async t => {
+  const { http, page } = await open(t)
+  await page.goto(`${http}/docs/start/first-call`)
+  const block = page.locator('.block').first()
+  await block.getByRole('button', { name: 'Copy this block' }).click()
+  await page.getByText('Copied').first().waitFor()
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  t.ok(copied.length > 5)
+  t.notMatch(copied, /^\$ /m)
+  t.ok((await block.locator('code').innerText()).includes(copied.split('\n')[0]!))
+})
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  t.test(
+    `documents fit from 320 to 1920 pixels, without a fault of axe-core, ${colorScheme}`,
+    long({ skip }),
+    async t => {
+      for (const width of [320, 844, 1280, 1920]) {
+        const { http, page } = await open(t, { width, height: width === 844 ? 390 : 800 })
+        await page.emulateMedia({ colorScheme })
+        for (const path of ['/docs', CALLS, '/docs/reference/settings', '/docs/changelog']) {
+          await page.goto(http + path)
+          const whole = await page.evaluate<number>('document.documentElement.scrollWidth')
+          t.ok(whole <= width, `${path}: ${whole} of ${width} pixels`)
+          t.same(await faultsOf(page), [], `${path} at ${width}`)
+        }
+        const sections = page.getByRole('navigation', { name: 'Documents' })
+        if (width < 960) await page.getByRole('button', { name: 'Documents' }).click()
+        t.ok(await sections.getByRole('link', { name: 'Glossary' }).isVisible())
+        if (width < 960) t.same(await faultsOf(page), [], `sections at ${width}`)
+      }
+    },
+  )
+}
+
+t.test('pages do not move while they load', long({ skip }), async t => {
+  const { http, page } = await open(t, PHONE)
+  await page.addInitScript(`globalThis.moved = 0
+    new PerformanceObserver(list => { for (const { value } of list.getEntries()) moved += value })
+      .observe({ type: 'layout-shift', buffered: true })`)
+  await page.goto(`${http}${CALLS}`)
+  await page.getByRole('button', { name: 'Copy this block' }).first().waitFor({ state: 'attached' })
+  t.equal(await page.evaluate<number>('moved'), 0)
 })

@@ -10,6 +10,7 @@ import { cannotTrace, faultCommand, faultsIn } from '../support/disk-trace.ts'
 import { isHeapOverrun } from '../support/heap-overrun.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
+import { startRefused, startServer } from '../support/server.ts'
 import { auditStore } from '../support/store-audit.ts'
 
 const FAULTS = Number(process.env.CALLSIGN_DISK_FAULTS ?? 1)
@@ -62,6 +63,23 @@ for (const { what, calls, error } of KINDS) {
       }
     },
   )
+}
+
+for (const error of ['EIO', 'EROFS']) {
+  t.test(`a start whose sync fails with ${error} ends in words`, { skip: cannotTrace() }, async t => {
+    const folder = t.testdir()
+    const dataFolder = join(folder, 'data')
+    await (await startServer({ dataFolder })).end()
+    const path = join(dataFolder, 'store')
+    const wrapper = faultCommand({ to: join(folder, 'trace'), path, calls: ['fsync'], error, when: '1+' })
+    const { code, stderr } = await startRefused({ dataFolder, wrapper })
+    t.equal(code, 1)
+    const begin = `callsign: the store could not write (${error}): a sync of ${path} failed`
+    t.ok(
+      stderr.split('\n').some(line => line.startsWith(begin)),
+      stderr,
+    )
+  })
 }
 
 /** The last line of the log. */

@@ -3,7 +3,9 @@
  * in the octets of the store, of a backup, of PostgreSQL's files, of the log lines or the figures, in any usual encoding.
  */
 
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -20,6 +22,7 @@ import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../supp
 import { builtProgram, runProgram } from '../support/programs.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const DAY_MS = 86_400_000
 const MAIL = 'petronella.quillfeather@example.org'
@@ -223,7 +226,11 @@ async function compact(t: Test, { story, dataFolder, copy, environment }: House)
 
 /** Statements of docs/run/privacy.md, by the database's owner. Until no segment has octets of earlier ones. */
 async function vacuum(postgres: PostgresServer, url: string): Promise<void> {
-  const run = (text: string) => postgres.query<{ readonly segments: string }>(url, text)
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/run/privacy.md'), 'utf8').toLowerCase()
+  const run = (text: string) => {
+    assert(page.includes(text.replace(' as segments', '')), `the page lacks: ${text}`)
+    return postgres.query<{ readonly segments: string }>(url, text)
+  }
   // A transaction of any session, autovacuum's too, keeps rows that were removed before its end.
   await until(async () => {
     const said = await postgres.saidOf(url, 'vacuum (full, verbose)')

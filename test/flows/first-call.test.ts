@@ -1,15 +1,16 @@
 /** docs/start/first-call.md as a reader follows it: its commands take the program from the page and run it. */
 
-import { readFileSync, symlinkSync } from 'node:fs'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
+import { blocksOf } from '../support/your-users.ts'
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/start/first-call.md'), 'utf8')
-const [, console_ = ''] = /^```console\n([\s\S]+?)^```$/m.exec(page) ?? []
-const [, program = ''] = /^```js\n([\s\S]+?)^```$/m.exec(page) ?? []
+const [typed = '', program = ''] = blocksOf('start/first-call.md')
+  .filter(({ test }) => test !== undefined)
+  .map(({ text }) => text)
 const FINGERPRINT = /\b\d{5}(?: \d{5}){5}\b/g
 
 t.test('the program of the page has 25 lines at most, and prints what the page shows', async t => {
@@ -20,7 +21,7 @@ t.test('the program of the page has 25 lines at most, and prints what the page s
   }
   const server = await startServer({ dataFolder: join(folder, 'server') })
   t.teardown(() => server.end())
-  const lines = console_.trimEnd().split('\n')
+  const lines = typed.trimEnd().split('\n')
   const commands = lines.filter(line => line.startsWith('$ ')).map(line => line.slice(2))
   const PATH = `${join(process.execPath, '..')}:/usr/bin:/bin`
   // A reader's Node has none of what the test runner puts into each.

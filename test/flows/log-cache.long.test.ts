@@ -1,12 +1,11 @@
 /**
- * The log behind nginx as a cache: with deploy/nginx-log-cache.conf, and as a careless CDN whose edges keep old checkpoints
+ * The log behind nginx as a cache: with deploy/nginx.conf, and as a careless CDN whose edges keep old checkpoints
  * and 404s. Client and auditor tell late edges from a log that lies.
  */
 
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -16,40 +15,9 @@ import { audit, newStateFile, openAuditor } from '../support/audit.ts'
 import { freePort } from '../support/free-port.ts'
 import { type LiveLog, registerUsers, startLog } from '../support/live-log.ts'
 import { eventually, until } from '../support/nodes.ts'
-import { skipWithout, spawnBound } from '../support/programs.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
+import { newFolder, nginxConf, skipWithoutNginx, startNginx } from '../support/proxies.ts'
 
-const NGINX = ['/usr/sbin/nginx', '/usr/local/sbin/nginx'].find(existsSync) ?? '/usr/sbin/nginx'
-const skip = skipWithout([NGINX], 'nginx-light')
 const DAY_MS = 86_400_000
-
-/** An nginx of its own, with this in its `http` part. Resolves when it listens on the port. */
-async function startNginx(t: Test, folder: string, http: string, port: number): Promise<void> {
-  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    name => `${name}_temp_path ${join(folder, name)};\n`,
-  )
-  const file = join(folder, 'nginx.conf')
-  // One process, which leaves no workers behind when it is killed.
-  const main = `daemon off;\nmaster_process off;\npid ${join(folder, 'pid')};\nerror_log ${join(folder, 'error.log')};\n`
-  writeFileSync(file, `${main}events {}\nhttp {\naccess_log off;\n${paths.join('')}${http}\n}\n`)
-  const nginx = spawnBound(NGINX, ['-e', join(folder, 'error.log'), '-c', file], { stdio: 'inherit' })
-  let hasEnded = false
-  const ended = once(nginx, 'close').then(() => {
-    hasEnded = true
-  })
-  t.teardown(async () => {
-    nginx.kill('SIGTERM')
-    await ended
-  })
-  await until(async () => hasEnded || (await fetch(`http://127.0.0.1:${port}/`)).status > 0)
-  if (hasEnded) throw new Error(`nginx has ended: ${readFileSync(join(folder, 'error.log'), 'utf8')}`)
-}
-
-function newFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'callsign-cache-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 async function get(url: string, headers: Readonly<Record<string, string>> = {}) {
   const answer = await fetch(url, { headers })
@@ -59,16 +27,12 @@ async function get(url: string, headers: Readonly<Record<string, string>> = {}) 
 
 const sizeIn = ({ text }: { readonly text: string }) => Number(text.split('\n')[1])
 
-t.test('nginx as deploy/nginx-log-cache.conf sets it up', { skip }, async t => {
+t.test('nginx as deploy/nginx.conf sets it up', { skip: skipWithoutNginx }, async t => {
   const log = await startLog(t, t.testdir())
   await registerUsers(log.client, 1, 310)
   const folder = newFolder(t)
   const port = await freePort()
-  const text = readFileSync(join(PROJECT_ROOT, 'deploy/nginx-log-cache.conf'), 'utf8')
-    .replace('/var/cache/nginx/callsign-log', join(folder, 'cache'))
-    .replace('listen 8081', `listen 127.0.0.1:${port}`)
-    .replace('127.0.0.1:8080', new URL(log.http).host)
-  await startNginx(t, folder, text, port)
+  await startNginx(t, folder, nginxConf(folder, { port, server: new URL(log.http).host }), port)
   const url = `http://127.0.0.1:${port}`
 
   const full = `${url}/tile/0/000`
@@ -193,50 +157,54 @@ async function stage(t: Test) {
   return { log, url, late, early, origin, forkedData, person: person! }
 }
 
-t.test('edges of different age that keep 404s: no accusation, and the auditor alarms', { skip }, async t => {
-  const { log, url, late, early, person } = await stage(t)
-  let nowMs = Date.now()
-  const settings = { verifier: parseVerifierKey(log.vkey), nowMs: () => nowMs }
-  const stateFile = newStateFile(t)
-  const { auditor, findings } = openAuditor({ ...settings, url, stateFile })
-  t.teardown(() => auditor.close())
-  const verdicts = new Set<number>()
-  const isSeen = () => auditor.held?.treeSize === 370 && findings.some(({ check }) => check === 'stale')
-  while (!isSeen()) {
-    verdicts.add(await auditor.run())
-    await nextTurn()
-  }
-  t.notOk(verdicts.has(1))
-  t.ok(findings.every(({ ok, alarm }) => ok !== false && !alarm))
+t.test(
+  'edges of different age that keep 404s: no accusation, and the auditor alarms',
+  { skip: skipWithoutNginx },
+  async t => {
+    const { log, url, late, early, person } = await stage(t)
+    let nowMs = Date.now()
+    const settings = { verifier: parseVerifierKey(log.vkey), nowMs: () => nowMs }
+    const stateFile = newStateFile(t)
+    const { auditor, findings } = openAuditor({ ...settings, url, stateFile })
+    t.teardown(() => auditor.close())
+    const verdicts = new Set<number>()
+    const isSeen = () => auditor.held?.treeSize === 370 && findings.some(({ check }) => check === 'stale')
+    while (!isSeen()) {
+      verdicts.add(await auditor.run())
+      await nextTurn()
+    }
+    t.notOk(verdicts.has(1))
+    t.ok(findings.every(({ ok, alarm }) => ok !== false && !alarm))
 
-  // A new auditor behind the edge whose 404s the other's checkpoint contradicts.
-  const alone = { ...settings, url: late, stateFile: newStateFile(t) }
-  t.equal((await audit({ ...alone, gossip: [early] })).verdict, 0, 'the tiles come from the other edge')
-  const mirrored = await audit({ ...settings, url, stateFile: newStateFile(t), mirrors: [log.http] })
-  t.strictSame([mirrored.verdict, mirrored.failures], [0, []], 'and from a mirror')
+    // A new auditor behind the edge whose 404s the other's checkpoint contradicts.
+    const alone = { ...settings, url: late, stateFile: newStateFile(t) }
+    t.equal((await audit({ ...alone, gossip: [early] })).verdict, 0, 'the tiles come from the other edge')
+    const mirrored = await audit({ ...settings, url, stateFile: newStateFile(t), mirrors: [log.http] })
+    t.strictSame([mirrored.verdict, mirrored.failures], [0, []], 'and from a mirror')
 
-  const behind = openAuditor({ ...settings, url: late, stateFile })
-  t.teardown(() => behind.auditor.close())
-  t.equal(await behind.auditor.run(), 3)
-  t.equal(behind.auditor.round?.alarm, undefined)
-  nowMs += DAY_MS + 1
-  t.equal(await behind.auditor.run(), 3)
-  t.match(behind.findings.at(-1), { check: 'stale', ok: null, alarm: true })
+    const behind = openAuditor({ ...settings, url: late, stateFile })
+    t.teardown(() => behind.auditor.close())
+    t.equal(await behind.auditor.run(), 3)
+    t.equal(behind.auditor.round?.alarm, undefined)
+    nowMs += DAY_MS + 1
+    t.equal(await behind.auditor.run(), 3)
+    t.match(behind.findings.at(-1), { check: 'stale', ok: null, alarm: true })
 
-  const client = clientOf(log, url)
-  const { userId, deviceId, vrfHash } = person
-  t.match(await eventually(() => verified(client.lookUp({ userId, deviceId, vrfHash }))), {
-    index: person.index,
-  })
-  const outcomes = []
-  for (let look = 0; look < 8; look++) outcomes.push(await client.refreshCheckpoint())
-  t.strictSame(
-    outcomes.filter(({ kind }) => kind === 'refused'),
-    [],
-  )
-  for (const kind of ['verified', 'unanswered']) t.ok(outcomes.some(outcome => outcome.kind === kind))
-  t.not((await client.compareWith((await get(`${late}/checkpoint`)).text)).kind, 'refused')
-})
+    const client = clientOf(log, url)
+    const { userId, deviceId, vrfHash } = person
+    t.match(await eventually(() => verified(client.lookUp({ userId, deviceId, vrfHash }))), {
+      index: person.index,
+    })
+    const outcomes = []
+    for (let look = 0; look < 8; look++) outcomes.push(await client.refreshCheckpoint())
+    t.strictSame(
+      outcomes.filter(({ kind }) => kind === 'refused'),
+      [],
+    )
+    for (const kind of ['verified', 'unanswered']) t.ok(outcomes.some(outcome => outcome.kind === kind))
+    t.not((await client.compareWith((await get(`${late}/checkpoint`)).text)).kind, 'refused')
+  },
+)
 
 async function verified<Outcome extends { readonly kind: string }>(
   pending: Promise<Outcome>,
@@ -247,27 +215,31 @@ async function verified<Outcome extends { readonly kind: string }>(
   return outcome
 }
 
-t.test('a log that lies behind the same cache is caught at the first look', { skip }, async t => {
-  const { log, early, origin, forkedData } = await stage(t)
-  const settings = { verifier: parseVerifierKey(log.vkey), url: early, stateFile: newStateFile(t) }
-  t.equal((await audit(settings)).verdict, 0)
-  const client = clientOf(log, early)
-  t.match(await client.refreshCheckpoint(), { kind: 'verified', checkpoint: { treeSize: 370 } })
+t.test(
+  'a log that lies behind the same cache is caught at the first look',
+  { skip: skipWithoutNginx },
+  async t => {
+    const { log, early, origin, forkedData } = await stage(t)
+    const settings = { verifier: parseVerifierKey(log.vkey), url: early, stateFile: newStateFile(t) }
+    t.equal((await audit(settings)).verdict, 0)
+    const client = clientOf(log, early)
+    t.match(await client.refreshCheckpoint(), { kind: 'verified', checkpoint: { treeSize: 370 } })
 
-  const forked = await startLog(t, forkedData)
-  t.equal(forked.vkey, log.vkey)
-  await registerUsers(forked.client, 5_000, 150)
-  origin.target = new URL(forked.http).port
-  await log.end()
-  // The edge hides the lie, and the truth, until it asks again.
-  t.equal((await audit(settings)).verdict, 0)
-  t.equal(sizeIn(await get(`${early}/checkpoint`, { 'x-refresh': '1' })), 450)
-  const caught = await audit(settings)
-  t.strictSame([caught.verdict, caught.failures], [1, ['consistency false']])
-  t.match(caught.of('consistency')?.notes, [/\n370\n/, /\n450\n/])
-  t.match(await client.refreshCheckpoint(), {
-    kind: 'refused',
-    check: 'consistency',
-    evidence: [/\n370\n/, /\n450\n/],
-  })
-})
+    const forked = await startLog(t, forkedData)
+    t.equal(forked.vkey, log.vkey)
+    await registerUsers(forked.client, 5_000, 150)
+    origin.target = new URL(forked.http).port
+    await log.end()
+    // The edge hides the lie, and the truth, until it asks again.
+    t.equal((await audit(settings)).verdict, 0)
+    t.equal(sizeIn(await get(`${early}/checkpoint`, { 'x-refresh': '1' })), 450)
+    const caught = await audit(settings)
+    t.strictSame([caught.verdict, caught.failures], [1, ['consistency false']])
+    t.match(caught.of('consistency')?.notes, [/\n370\n/, /\n450\n/])
+    t.match(await client.refreshCheckpoint(), {
+      kind: 'refused',
+      check: 'consistency',
+      evidence: [/\n370\n/, /\n450\n/],
+    })
+  },
+)

@@ -54,14 +54,34 @@ t.test('meta and lookups answer as they are documented', async t => {
   check('POST', '/api/get-key-history', await postJson(`${http}/api/get-key-history`, absent))
 })
 
-t.test('the documentation page is whole after a build', async t => {
+t.test('the page of operations is whole after a build', async t => {
   const { http } = await start(t)
-  const page = await (await fetch(`${http}/docs`)).text()
+  const page = await (await fetch(`${http}/docs/api`)).text()
   const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
   t.equal(files.length, 4)
-  for (const path of [...files, '/docs/LICENSE', '/docs/NOTICE']) {
+  for (const path of [...files, '/docs/api/LICENSE', '/docs/api/NOTICE']) {
     t.equal((await fetch(`${http}${path}`)).status, 200, path)
   }
+})
+
+t.test('every page names an icon that is there, and one that browsers ask for by themselves is', async t => {
+  const { http, serverApi, stderr } = await start(t)
+  const before = stderr()
+  const shareLink = `/c/c_${'A'.repeat(22)}`
+  const pages = [
+    ...['/dev', '/dev/client', '/docs', '/docs/start/first-call', '/docs/api', '/docs/events', shareLink].map(
+      path => http + path,
+    ),
+    `${serverApi}/operator`,
+  ]
+  for (const url of pages) {
+    const page = await (await fetch(url)).text()
+    const [, icon = 'none'] = /<link rel="icon"[^>]* href="([^"]+)"/.exec(page) ?? []
+    const answer = await fetch(new URL(icon, url))
+    t.same([answer.status, answer.headers.get('content-type')], [200, 'image/svg+xml'], `${url}: ${icon}`)
+  }
+  for (const url of [http, serverApi]) t.equal((await fetch(`${url}/favicon.ico`)).status, 200)
+  t.notMatch(stderr().slice(before.length), /"level":"?(?:[45]\d|warn|error)|favicon/)
 })
 
 function isFile(path: string): boolean {

@@ -53,8 +53,11 @@ t.test("what only Apple's systems compile fits their declarations", { skip }, as
   t.equal(await makeAppleModule(), '', 'CallsignApp')
   t.equal(await typeCheck(swiftFiles('examples/ios/Calls')), '', 'examples/ios')
   const around = swiftFiles('swift/Tests/AppleStubs/Around')
-  for (const { page, file } of writeBlocks())
-    t.equal(await typeCheck([file, ...around]), '', `${page}: ${file}`)
+  const blocks = writeBlocks()
+  for (const { page, file } of blocks) t.equal(await typeCheck([file, ...around]), '', `${page}: ${file}`)
+  const pages = blocks.map(({ page }) => page)
+  for (const page of ['docs/build/push.md', 'docs/build/react-native.md']) t.ok(pages.includes(page), page)
+  t.notOk(pages.includes('docs/build/ios.md'), 'all Swift of docs/build/ios.md is out of the example')
 })
 
 t.test("the iOS example's models build, and its tests pass", { skip }, async t => {

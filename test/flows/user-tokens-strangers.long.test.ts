@@ -1,5 +1,5 @@
 /**
- * User tokens as other people's libraries take them: golang-jwt with keyfunc, and PyJWT, by the code that docs/build/user-tokens.md shows.
+ * User tokens as other people's libraries take them: golang-jwt with keyfunc, and PyJWT, by the code that docs/build/backend.md shows.
  * Skipped where Go, the Go proxy or Debian's Python packages are not to be had.
  */
 

@@ -1,5 +1,5 @@
 /**
- * User tokens of a running server: an API takes them by the code that docs/build/user-tokens.md shows for Node, refuses all else, and
+ * User tokens of a running server: an API takes them by the code that docs/build/backend.md shows for Node, refuses all else, and
  * goes on while their key is replaced. Other languages are in `user-tokens-strangers.long.test.ts`.
  */
 

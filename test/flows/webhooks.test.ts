@@ -1,6 +1,6 @@
 /** Webhooks of the built server at a receiver that listens, and the commands by which its operator has endpoints. */
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import t, { type Test } from 'tap'
@@ -9,8 +9,8 @@ import { runScript } from '../support/commands.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { startServer } from '../support/server.ts'
 import { type ReceivedSms, type SmsGateway, startSmsGateway } from '../support/sms-gateway.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 import { WEBHOOK_SECRET } from '../support/webhooks.ts'
+import { blocksOf } from '../support/your-users.ts'
 
 async function startReceiver(t: Test): Promise<SmsGateway> {
   const receiver = await startSmsGateway()
@@ -59,8 +59,8 @@ t.test('the endpoint of the settings hears of two people, in order', async t => 
 })
 
 t.test('the receiver of the page takes an event, and nothing else', async t => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/build/webhooks.md'), 'utf8')
-  const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
+  const { text: program = '' } =
+    blocksOf('build/backend.md').find(({ test }) => test === 'test/flows/webhooks.test.ts') ?? {}
   const file = join(t.testdir(), 'receiver.mjs')
   writeFileSync(file, program)
   process.env.WEBHOOK_SECRET = WEBHOOK_SECRET

@@ -16,7 +16,6 @@ import { webSocket } from '../support/app-connections.ts'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { openServer } from '../support/open-server.ts'
 import { newModerator, signInAs } from '../support/operator-page.ts'
-import { skipWithout } from '../support/programs.ts'
 import type { OpenServer } from '../support/server.ts'
 import { newServerKey } from '../support/server-keys.ts'
 import { long } from '../support/size.ts'
@@ -111,15 +110,6 @@ async function follow(
   const ofCall = backend.lines.filter(line => line.endsWith(` ${call}`)).map(line => line.split(' ')[0])
   t.same(ofCall, ['call.started', 'call.answered', 'call.ended'])
 }
-
-t.test('the request on the page of the server API', { skip: skipWithout(['/usr/bin/jq'], 'jq') }, async t => {
-  const folder = t.testdir()
-  const dataFolder = join(folder, 'data')
-  const server = await openServer({ dataFolder })
-  t.teardown(() => server.end())
-  const reader = await Reader.beside(server, dataFolder, join(folder, 'reader'))
-  await reader.follows(t, blocksOf('build/server-api.md')[0]!.text)
-})
 
 t.test('users of an OpenID provider, which the page has in twenty lines', async t => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -2,7 +2,8 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { docsRoutes } from '../../src/operations/console/docs.ts'
+import { apiPageRoutes } from '../../src/operations/console/api-page.ts'
+import { documentRoutes } from '../../src/operations/console/documents.ts'
 import { pageRoutes } from '../../src/operations/console/pages.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import { loadsOf } from '../support/page-loads.ts'
@@ -103,7 +104,7 @@ t.test('nothing else of the project is served, however it is spelled', async t =
 
 t.test('no page stays empty because many tabs were opened', async t => {
   t.same(
-    [...pageRoutes(), ...docsRoutes()].filter(({ isUncounted }) => !isUncounted),
+    [...pageRoutes(), ...apiPageRoutes(), ...documentRoutes()].filter(({ isUncounted }) => !isUncounted),
     [],
   )
 })
@@ -111,9 +112,9 @@ t.test('no page stays empty because many tabs were opened', async t => {
 t.test('the modules of pages are of folders that browsers may read, and have a media type', async t => {
   const paths = pageRoutes()
     .map(({ path }) => path)
-    .filter(path => !PAGES.includes(path))
+    .filter(path => ![...PAGES, '/dev/callsign.js'].includes(path))
   const allowed =
-    /^\/dev\/modules\/(?:(?:web|src\/(?:app|client|log))\/.*\.(?:js|css|svg)|src\/(?:back-off|errors|limits|recent)\.js)$/
+    /^\/dev\/modules\/(?:(?:web|src\/(?:app|ui|client|log))\/.*\.(?:js|css|svg)|src\/(?:back-off|errors|limits|recent)\.js)$/
   t.same(
     paths.filter(path => !allowed.test(path)),
     [],
@@ -126,4 +127,5 @@ t.test('without the pages built, a missing page is not found, and no fault', asy
   t.equal((await fetch(`${url}/dev`)).status, 200)
   t.equal((await fetch(`${url}/dev/modules/web/base.css`)).status, 404)
   t.equal((await fetch(`${url}/dev/modules/src/errors.js`)).status, 404)
+  t.equal((await fetch(`${url}/dev/callsign.js`)).status, 404)
 })

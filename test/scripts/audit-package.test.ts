@@ -1,4 +1,4 @@
-/** The package from `npm run pack-audit`: npm installs it in an empty folder without a network, and it audits a server. */
+/** The package from `npm run pack-audit` (docs/check/auditor.md): npm installs it in an empty folder without a network, and it audits a server. */
 
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -84,6 +84,8 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   'docs-pages': PAGE,
   doctor: 'looks at settings, machine and services',
   'file-modes': STORE,
+  'build-pages': 'the programs of the pages ask what call-story asks',
+  'backend-page': 'types commands, which ask the writer',
   'first-call': 'the programs of pages make the calls of call-story',
   'foreign-files': STORE,
   fronts: 'starts its servers with fronts already',
@@ -99,7 +101,6 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',
   protocol: 'the program of a page makes the calls of call-story',
-  'sdk-page': 'the programs of the page ask what call-story asks',
   'python-grpc': GRPC,
   'register-refusals': GRPC,
   simulate: 'the simulator is a client like those of call-story and stomp-calls',

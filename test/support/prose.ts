@@ -105,13 +105,14 @@ function passagesOf(file: string, text: string): Passage[] {
   return []
 }
 
-/** A document without its code, which keeps its lines. */
+/** A document without its code, which keeps its lines, and without parts that are printed from the code. */
 function documentOf(text: string): Passage {
   const blank = (code: string) => code.replaceAll(/[^\n]/g, '')
   return {
     first: 1,
     lines: text
       .replaceAll(/^```[\s\S]*?^```$/gm, blank)
+      .replaceAll(/^<!-- printed: [\s\S]*?^<!-- end -->$/gm, blank)
       .replaceAll(/`[^`]*`/g, code => `_${blank(code)}`)
       .split('\n'),
   }

@@ -1,6 +1,6 @@
 /**
  * Reads a file of alarm rules or a manifest: as much of YAML as such a file needs (maps, lists, plain and quoted texts, `|`
- * blocks), and a refusal of everything else, so that the check sees what the file's real reader will see.
+ * and `|-` blocks), and a refusal of everything else, so that the check sees what the file's real reader will see.
  */
 
 /** A text, or the values below a name. */
@@ -72,10 +72,16 @@ class Reader {
       if (name === undefined) throw new Error(`line ${line.number}: not a member: ${line.text}`)
       if (name in members) throw new Error(`line ${line.number}: ${name} is there already`)
       this.#lines.shift()
-      if (value === undefined) members[name] = this.block(indent + 1)
-      else members[name] = value === '|' ? this.#literal(indent) : plain(value, line.number)
+      if (value === undefined) members[name] = this.#below(indent)
+      else members[name] = /^\|-?$/.test(value) ? this.#literal(indent) : plain(value, line.number)
     }
     return members
+  }
+
+  /** What stands below a member's name: a list may begin as far left as the name. */
+  #below(indent: number): RuleValue {
+    const next = this.#peek()
+    return next?.indent === indent && next.text.startsWith('- ') ? this.#list(indent) : this.block(indent + 1)
   }
 
   #literal(indent: number): string {
@@ -92,7 +98,7 @@ class Reader {
   }
 }
 
-const MEMBER = /^([A-Za-z_]+):(?: (.+))?$/
+const MEMBER = /^([A-Za-z_][\w./-]*):(?: (.+))?$/
 
 function plain(text: string, line: number): string {
   if (text.startsWith('"')) return JSON.parse(text)

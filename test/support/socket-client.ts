@@ -13,6 +13,8 @@ export interface UpgradeOptions {
   readonly path?: string
   /** Further headers of the upgrade, each ended with CRLF. */
   readonly upgradeLines?: string
+  /** The client's own address on loopback, such as `127.0.9.1`. */
+  readonly from?: string
 }
 
 export class SocketClient extends NaiveClient {
@@ -35,9 +37,9 @@ export class SocketClient extends NaiveClient {
   static async open(
     carrier: Carrier,
     address: string | number,
-    { path, upgradeLines }: UpgradeOptions = {},
+    { path, upgradeLines, from }: UpgradeOptions = {},
   ): Promise<SocketClient> {
-    const peer = new SocketClient(carrier, Number(String(address).split(':').at(-1)))
+    const peer = new SocketClient(carrier, Number(String(address).split(':').at(-1)), from)
     await once(peer.socket, 'connect')
     if (carrier === 'tcp') return peer
     peer.socket.write(upgradeRequest(path, upgradeLines))
@@ -59,10 +61,10 @@ export class SocketClient extends NaiveClient {
     return peer
   }
 
-  private constructor(carrier: Carrier, port: number) {
+  private constructor(carrier: Carrier, port: number, localAddress?: string) {
     super()
     this.#isWebSocket = carrier === 'websocket'
-    this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    this.socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true })
     this.socket.on('data', bytes => this.#onBytes(bytes))
     // 'close' follows.
     this.socket.on('error', () => undefined)

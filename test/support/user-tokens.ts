@@ -1,11 +1,9 @@
-/** User tokens of a running server, forgeries of them, and the verifiers that docs/build/user-tokens.md shows. */
+/** User tokens of a running server, forgeries of them, and the verifiers that docs/build/backend.md shows. */
 
 import { createHmac, sign } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { UserTokenKey } from '../../src/domain/accounts/user-token.ts'
 import { settingsFor, signInAgain } from './call-people.ts'
-import { PROJECT_ROOT } from './vectors.ts'
+import { blocksOf } from './your-users.ts'
 
 export const AUDIENCE = 'https://api.example.org'
 
@@ -29,10 +27,11 @@ export async function signedIn(http: string) {
 
 /** The page's block in a language, for a server at this address. */
 export function verifierOnPage(language: 'js' | 'go' | 'python', issuer: string): string {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs/build/user-tokens.md'), 'utf8')
-  const [, block = ''] = new RegExp(`^\`\`\`${language}\\n([\\s\\S]+?)^\`\`\`$`, 'm').exec(page) ?? []
-  if (!block.includes('https://call.example.org')) throw new Error(`no verifier in ${language}`)
-  return block.replaceAll('https://call.example.org', issuer)
+  const block = blocksOf('build/backend.md').find(
+    ({ language: its, text }) => its === language && text.includes('https://call.example.org'),
+  )
+  if (block === undefined) throw new Error(`no verifier in ${language}`)
+  return block.text.replaceAll('https://call.example.org', issuer)
 }
 
 type Members = Readonly<Record<string, unknown>>

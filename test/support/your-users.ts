@@ -15,14 +15,16 @@ export interface PageBlock {
   readonly language: string
   /** The file of the example that it is from. */
   readonly file: string | undefined
+  /** The test that the comment before it names. */
+  readonly test: string | undefined
   readonly text: string
 }
 
 /** The blocks of a page of `docs`, in their order. */
 export function blocksOf(page: string): readonly PageBlock[] {
   const text = readFileSync(join(PROJECT_ROOT, 'docs', page), 'utf8')
-  const found = text.matchAll(/^```(\S+)(?: (\S+))?\n([\s\S]+?)^```$/gm)
-  return Array.from(found, ([, language = '', file, text = '']) => ({ language, file, text }))
+  const found = text.matchAll(/^(?:<!-- run: (\S+) -->\n)?```(\S+)(?: (\S+))?\n([\s\S]+?)^```$/gm)
+  return Array.from(found, ([, test, language = '', file, text = '']) => ({ language, file, test, text }))
 }
 
 export class Reader {
@@ -94,6 +96,7 @@ export class Reader {
     const here = block
       .replaceAll('3000', `${this.#port}`)
       .replaceAll('http://127.0.0.1:9070', this.#environment.SERVER_API_URL!)
+      .replaceAll('http://127.0.0.1:8080', this.#environment.SERVER_URL!)
       // A command may go on in the next line.
       .replaceAll(/ \\\n */g, ' ')
     const lines = here.trimEnd().split('\n')

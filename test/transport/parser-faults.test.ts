@@ -1,6 +1,6 @@
 /**
  * What the HTTP parser of uWebSockets.js still gets wrong, by package, version and Node: the table `KNOWN`. A version that
- * mends a fault, or brings a new one, fails here; docs/run/operator.md has what an operator should know.
+ * mends a fault, or brings a new one, fails here; docs/run/proxy.md has what an operator should know.
  */
 
 import { once } from 'node:events'

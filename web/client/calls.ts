@@ -6,7 +6,7 @@ import { ENDINGS, ringEndingOf } from './sentences.ts'
 import type { Store } from './state.ts'
 
 export class Calls {
-  /** Of the call that this tab is in. */
+  /** For the call that this tab is in. */
   media: Media | undefined
   #mediaCall: Call | undefined
   readonly #me: Callsign

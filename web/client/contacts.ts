@@ -1,8 +1,8 @@
 /** Contacts, requests to become one, and the share link by which people find the user. */
 
 import { type Callsign, type Contact, type FriendRequest, hasCode } from '../../src/app/app.ts'
+import { CameraScan, readPicture } from '../../src/ui/home/scanner.ts'
 import { personName } from './names.ts'
-import { CameraScan, readPicture } from './scanner.ts'
 import type { Store } from './state.ts'
 
 export class Contacts {

@@ -19,8 +19,8 @@ import type {
 } from '../../src/app/app.ts'
 import type { WebPushState } from '../../src/app/push/web-push.ts'
 import type { LeastProved } from '../../src/client/client.ts'
+import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import { personName } from './names.ts'
-import type { CameraScan } from './scanner.ts'
 import { sentenceOf } from './sentences.ts'
 
 /**

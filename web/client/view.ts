@@ -23,7 +23,8 @@ export function titleOf({ user, call }: State): string {
 export function pageView(state: State, app: App): TemplateResult {
   return html`${headerView(state, app)} ${noticesView(state, app)} ${questionView(state, app)} ${bodyView(state, app)}
     ${proofView(state, app)}
-    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">API</a>
+    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">Documents</a>
+      <a href="/docs/api" target="_blank">API</a>
       <a href="/docs/events" target="_blank">Events</a></footer>`
 }
 
@@ -84,7 +85,8 @@ function ringsView({ rings }: State, app: App): TemplateResult {
     ${repeat(
       rings,
       ({ callId }) => callId,
-      ring => html`<callsign-ring .me=${app.me} .call=${ring}></callsign-ring>`,
+      ring => html`<callsign-ring .me=${app.me} .call=${ring}
+        @declined=${() => app.act('load', () => app.calls.loadHistory())}></callsign-ring>`,
     )}
   </div>`
 }

@@ -77,7 +77,7 @@ function code(page: Page, { addresses, log }: ConsoleState): TemplateResult {
       : html`<label><input type="checkbox" .checked=${isOnPhone} @change=${turn}> on a phone</label>`
   }${copyButton(page, `code ${language} ${server}`, text, 'Copy', `Copy the code`)}</div>
     <pre tabindex="0" aria-label="code to begin with">${text}</pre>
-    <p class="soft">STOMP is at <code>${socketOf(server)}</code>; <a href="/docs">the API</a> and
+    <p class="soft">STOMP is at <code>${socketOf(server)}</code>; <a href="/docs/api">the API</a> and
       <a href="/docs/events">the events</a> say the rest.</p>`
 }
 

@@ -37,7 +37,7 @@ function banner(page: Page): TemplateResult {
     <p class="link"><span class="dot ${state.isHeld ? 'held' : state.link}"></span> ${linkWords(page)}
       <button type="button" class="small" aria-pressed=${state.isHeld ? 'true' : 'false'} @click=${hold}>${state.isHeld ? 'Go on' : 'Hold'}</button>
       ${resetButton(page)}</p>
-    <nav aria-label="Elsewhere"><a href="/dev/client">Browser client</a><a href="/docs">API</a><a href="/docs/events">Events</a></nav>
+    <nav aria-label="Elsewhere"><a href="/dev/client">Browser client</a><a href="/docs">Documents</a><a href="/docs/api">API</a><a href="/docs/events">Events</a></nav>
     ${sections(page)}
   </header>`
 }

@@ -44,7 +44,7 @@ function pushDetail({ headers, payload, userId, deviceId }: PushFact): TemplateR
 
 const EMPTY =
   empty(html`<p>No push yet. A device that is registered with a push token gets one for each contact request
-  and call; the browser client has none. Follow <a href="/docs">register_device</a>.</p>`)
+  and call; the browser client has none. Follow <a href="/docs/api">register_device</a>.</p>`)
 const SHOWN = 6
 /** Per cent. */
 const TIGHT = 90

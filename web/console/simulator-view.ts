@@ -84,7 +84,7 @@ function befriendForm(page: Page, state: SimulatorState | undefined): TemplateRe
     html`<label class="wide">Your share link <input name="link" required autocomplete="off" placeholder="${location.origin}/c/c_…"></label>
       <button ?disabled=${page.state.simulator.isSending || hasNobody}>Befriend me</button>
       <span class="soft">${hasNobody ? 'Make people first; the link is' : 'The link is'} in the <a href="/dev/client">browser client</a>, or
-        the answer of <a href="/docs">share-token</a>.</span>`,
+        the answer of <a href="/docs/api">share-token</a>.</span>`,
   )
 }
 

@@ -55,7 +55,7 @@ export async function start(email: string, askForCode: () => Promise<string>) {
 
   const client = new Client({
     brokerURL: ${quoted(socketOf(server))},
-    // Random, or all apps come back at the same moment. docs/protocol/calls.md has the whole back-off.
+    // Random, or all apps come back at the same moment. docs/protocol/socket.md has the whole back-off.
     reconnectDelay: 1_000 + 9_000 * Math.random(),
     connectHeaders: { Authorization: \`Bearer \${accessToken}\` },
   })

@@ -42,7 +42,7 @@ function page({ document, trouble }: PageState): TemplateResult {
     <header>
       <h1>${document.title} <small>${document.version}</small></h1>
       <p class="links">
-        <a href="/docs">HTTP operations</a> <a href="/asyncapi.json">asyncapi.json</a> <a href="/dev">Console</a>
+        <a href="/docs">Documents</a> <a href="/docs/api">HTTP operations</a> <a href="/asyncapi.json">asyncapi.json</a> <a href="/dev">Console</a>
       </p>
       <p>${prose(document.description)}</p>
     </header>

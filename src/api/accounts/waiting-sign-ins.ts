@@ -74,7 +74,7 @@ export const WAITING_SIGN_INS: readonly Operation<Deps>[] = [
     method: 'POST',
     path: '/app/api/login/waiting',
     tag: 'sign-in',
-    summary: 'What came of a sign-in that waits: tokens once it was approved, or the time is over',
+    summary: 'The outcome of a sign-in that waits: tokens once it was approved, or its time has passed',
     access: 'public',
     replies: { 200: SignedIn },
     codes: ['SIGN_IN_WAITING', 'SIGN_IN_REFUSED', 'SIGN_IN_GONE', 'ACCOUNT_SUSPENDED'],

@@ -39,7 +39,7 @@ export const getParticipants = read({
   ...VIEW,
   id: 'getParticipants',
   path: '/app/api/call/{callId}/participants',
-  summary: 'Who is in the call, was, or is invited',
+  summary: 'People who are in the call, were in it, or are invited',
   replies: { 200: ParticipantsReply },
   codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
   handle: (deps: Deps, { requester, params }) => {

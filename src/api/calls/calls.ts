@@ -207,7 +207,7 @@ const removeFromCall = commandWithBody(RemoveRequest, {
   ...COMMAND,
   id: 'removeFromCall',
   path: '/app/api/call/{callId}/remove',
-  summary: 'Take somebody out of the call, who may not come back by themselves; for the host',
+  summary: 'Remove a person from the call, who may not come back by themselves; for the host',
   replies: { 204: null },
   codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
   handle: (deps: Deps, { requester, body, params }) =>
@@ -265,7 +265,7 @@ const sendKeys = commandWithBody(KeysRequest, {
   ...COMMAND,
   id: 'sendKeys',
   path: '/app/api/call/{callId}/keys',
-  summary: 'Give every device in the call a new key (the host), or the present one again (anybody in it)',
+  summary: 'Give every device in the call a new key (the host), or the present one again (any device in it)',
   replies: { 202: AcceptedReply },
   codes: [
     ...ASKED_CODES,

@@ -116,7 +116,7 @@ const requestBySearch = operationWithBody(RequestBySearchRequest, {
   ...RULES,
   id: 'requestBySearch',
   path: '/app/api/friend-request',
-  summary: 'Ask by email or phone, without hearing whether anybody was found, or by the hash of a key',
+  summary: 'Ask by email or phone, without hearing whether a user was found, or by the hash of a key',
   replies: { 200: RequestReply, 201: RequestReply, 202: SubmittedReply },
   codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
   handle: (deps: Deps, request) => {

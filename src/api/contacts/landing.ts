@@ -70,6 +70,7 @@ function page(status: number, { appName }: LandingSettings, main: string): HttpA
 <meta property="og:title" content="${name}">
 <meta property="og:description" content="An invitation to ${name}">
 <title>${name}</title>
+<link rel="icon" type="image/svg+xml" href="/favicon.ico">
 <style>${STYLE}</style>
 <main>
 ${main}</main>
@@ -117,7 +118,7 @@ const STYLE =
   'main{max-width:32rem;margin:15vh auto;padding:0 1.5rem}' +
   'a{display:inline-block;padding:.6rem 1.2rem;border-radius:.5rem;background:#111;color:#fff;text-decoration:none}'
 const POLICY =
-  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
+  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; img-src 'self'; ` +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 const PAGE_HEADERS = [
   ['Content-Security-Policy', POLICY],

@@ -47,9 +47,9 @@ export function channels(problem: TSchema): readonly Channel[] {
     {
       id: 'callTopic',
       address: '/topic/call.{callId}',
-      summary: 'What happens in a call, live only: read the participants after subscribing',
+      summary: 'Events of a call, live only: read the participants after subscribing',
       description:
-        'Devices of those who are or were asked into the call may SUBSCRIBE, but of nobody the host removed.',
+        'Devices of those who are or were asked into the call may SUBSCRIBE, but not of people whom the host removed.',
       kind: 'topic',
       messages: schemasOf(isTopicEvent),
     },
@@ -103,11 +103,11 @@ function errorSchema(problem: TSchema): TSchema {
   })
 }
 
-/** Not of STOMP: the operator's own services get these by HTTP (docs/build/webhooks.md). */
+/** Not of STOMP: the operator's own services get these by HTTP (docs/build/backend.md). */
 const WEBHOOKS_CHANNEL: Channel = {
   id: 'webhooks',
   address: 'webhooks',
-  summary: 'What the operator’s own services hear of, by HTTP and not by STOMP',
+  summary: 'Events for the operator’s own services, by HTTP and not by STOMP',
   description:
     'The server posts each to the endpoints that its operator has named, signed as Standard Webhooks are.',
   kind: 'webhook',

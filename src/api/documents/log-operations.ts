@@ -78,7 +78,7 @@ export function plainOperations(lookupsNeedToken: boolean): readonly OperationFo
       id: 'lookUpInIndex',
       method: 'GET',
       path: INDEX_LOOKUP_PATH,
-      summary: 'What the index has under a key, or that it has nothing, with its proof',
+      summary: "The index's entry for a key, or that it has none, with its proof",
       access,
       replies: { 200: IndexLookup },
       codes: ['NOT_FOUND', 'INDEX_UNAVAILABLE'],

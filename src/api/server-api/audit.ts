@@ -14,7 +14,7 @@ const listAudit = serverReadWithQuery(AuditQuery, {
   method: 'GET',
   path: '/server/api/v1/audit',
   tag: 'moderation',
-  summary: 'What was changed by the server API, by which key and to whom, newest first',
+  summary: 'Changes by the server API, with key and target, newest first',
   scope: 'audit',
   replies: { 200: AuditPage },
   codes: [],

@@ -83,7 +83,7 @@ export const SERVER_CALLS: readonly ServerOperation<Deps>[] = [
     ...COMMAND,
     id: 'endCallOfUsers',
     path: `${CALL_PATH}/end`,
-    summary: 'Ends a call for everybody, with the reason `operator`; no error where it is over',
+    summary: 'Ends a call for all, with the reason `operator`; no error where it has ended',
     codes: ['CALL_NOT_FOUND', 'OVERLOADED'],
     async handle({ operateRoom }: Deps, { params, auditRow, idempotent }) {
       const callId = readCallId(params[0])

@@ -45,7 +45,7 @@ export const SERVER_CONTACTS: readonly ServerOperation<Deps>[] = [
     ...CONTACTS_RULES,
     id: 'unlinkContacts',
     method: 'DELETE',
-    summary: 'Ends what makes two users contacts, for both; no error where they are none',
+    summary: 'Ends a contact for both users; no error where they are none',
     replies: { 204: null },
     codes: ['USER_NOT_FOUND', 'SELF_REQUEST'],
     handle(deps: Deps, { query, commit }) {

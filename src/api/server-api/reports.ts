@@ -27,7 +27,7 @@ const listReports = serverReadWithQuery(ReportsQuery, {
   method: 'GET',
   path: '/server/api/v1/reports',
   summary:
-    'Reports in a state, or about a user: those that wait for a moderator longest first, others newest first',
+    'Reports in a state, or about a user: those that wait for a moderator longest first, closed ones newest first',
   replies: { 200: ReportPage },
   codes: ['USER_NOT_FOUND'],
   handle: (deps: Deps, { query }) =>

@@ -125,7 +125,7 @@ export function giveUp(step: Step, socket: number, failure: Failure): void {
   step.act({ do: 'abandon', socket })
 }
 
-/** The meaning of a close: the table of docs/protocol/calls.md. */
+/** The meaning of a close: the table of docs/protocol/socket.md. */
 export function onClosed(step: Step, { socket, code, reason, retryAfterMs, failure }: Closed): void {
   const { phase } = step
   if (socketIn(phase) !== socket) return

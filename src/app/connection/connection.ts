@@ -1,5 +1,5 @@
 /**
- * The connection of one device, see docs/protocol/calls.md ("Connect"): it comes back by itself, hands each event of the
+ * The connection of one device, see docs/protocol/socket.md ("Connect"): it comes back by itself, hands each event of the
  * device's queues over once, in order, and acknowledges handled ones. `device-connection.ts` decides; this carries out
  * its acts one after the other, and reports their outcomes.
  */

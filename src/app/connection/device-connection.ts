@@ -1,5 +1,5 @@
 /**
- * Decides the connection of one device, see docs/protocol/calls.md ("Connect"): an input (`input.ts`), the time and a random number go
+ * Decides the connection of one device, see docs/protocol/socket.md ("Connect"): an input (`input.ts`), the time and a random number go
  * in; the new state (`phase.ts`) and the acts to carry out (`act.ts`) come out. Nothing else happens here, so the same stories
  * (test/vectors/device-connection.jsonl) hold in every language. The shell carries out the acts in their order, gives each
  * outcome back as an input, and says `time` at `nextDeadlineMs`.

@@ -42,7 +42,7 @@ export interface Delivered {
   readonly event: unknown
 }
 
-/** How a socket has ended: codes and reasons are those of docs/protocol/calls.md ("Connect"). */
+/** How a socket has ended: codes and reasons are those of docs/protocol/socket.md ("Connect"). */
 export interface Closed {
   readonly on: 'closed'
   readonly socket: number

@@ -38,7 +38,7 @@ export interface StompSocketOptions {
 
 /** How a connection ended. */
 export interface StompClose {
-  /** As docs/protocol/calls.md has them; 1006 where the network broke, 1002 where the server broke the protocol. */
+  /** As docs/protocol/socket.md has them; 1006 where the network broke, 1002 where the server broke the protocol. */
   readonly code: number
   readonly reason: string
   readonly retryAfterMs: number

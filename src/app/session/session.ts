@@ -293,7 +293,7 @@ function readKept(storage: AppStorage): Promise<Kept | undefined> {
 }
 
 const SESSION = 'session'
-/** Codes by which the server ends the session (docs/protocol/accounts.md, "Tokens"). */
+/** Codes by which the server ends the session (docs/protocol/sign-in.md, "Tokens"). */
 const OVER_CODES = [
   'TOKEN_MISSING',
   'TOKEN_INVALID',

@@ -8,8 +8,9 @@ import type { Figures } from '../../runtime/figures.ts'
 import type { ServedRequest, ShownRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import { jsonAnswer } from '../page-route.ts'
+import { apiPageRoutes } from './api-page.ts'
 import { Deliveries } from './deliveries.ts'
-import { docsRoutes } from './docs.ts'
+import { documentRoutes } from './documents.ts'
 import type { ConsoleState } from './events.ts'
 import {
   callFactOf,
@@ -121,7 +122,7 @@ export class DevConsole {
       simulator,
       resetRoute(sources.reset),
     ]
-    const pages = [...docsRoutes(), ...pageRoutes(undefined, sources.mediaUrls)]
+    const pages = [...documentRoutes(), ...apiPageRoutes(), ...pageRoutes(undefined, sources.mediaUrls)]
     return [
       entrance(sources),
       ...pages.map(route => (route.path === '/dev' ? guardPlace : guardHost)(route, sources)),
@@ -167,7 +168,7 @@ export class DevConsole {
 }
 
 /**
- * The server's address leads to the console, on a phone to the operations (the browser client needs https there); a
+ * The server's address leads to the console, on a phone to the documents (the browser client needs https there); a
  * program finds nothing at `/`.
  */
 function entrance(options: GuardOptions): HttpRoute {

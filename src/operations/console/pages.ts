@@ -1,7 +1,10 @@
-/** The pages of a development server: `/dev`, `/dev/client` and `/docs/events`. Everything comes from this server. */
+/** The pages of a development server: `/dev`, `/dev/client` and `/docs/events`, and the SDK for a script tag. Everything comes from this server. */
 
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { HttpRoute } from '../../transport/route.ts'
 import { BUILT, fileRoutes, type PageFiles, shellRoute } from '../page-files.ts'
+import { pageRoute } from '../page-route.ts'
 
 /** By path: what their title says, and the folder of `web/` with their `main.js` and `style.css`. */
 const PAGES = [
@@ -34,5 +37,12 @@ const FILES: PageFiles = {
 export function pageRoutes(built = BUILT, mediaUrls: readonly string[] = []): readonly HttpRoute[] {
   const connectTo = mediaUrls.map(url => new URL(url).origin)
   const pages = PAGES.map(page => shellRoute(page.path, FILES, () => page, connectTo))
-  return [...pages, ...fileRoutes(FILES, built)]
+  return [...pages, ...sdkRoutes(built), ...fileRoutes(FILES, built)]
+}
+
+/** The SDK in one file, for any page of this machine that tries it with a script tag. */
+function sdkRoutes(built: string): readonly HttpRoute[] {
+  const path = join(built, 'src/ui/browser.bundle.js')
+  if (!existsSync(path)) return []
+  return [pageRoute('/dev/callsign.js', 'text/javascript; charset=utf-8', () => readFileSync(path))]
 }

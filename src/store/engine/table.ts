@@ -1,7 +1,7 @@
 /**
  * A table as it describes itself, beside the store that uses it: its rows' keys, form, ending and relations. Everything
  * else about it follows: the type of its rows, how they are stored, their check (`src/check/rows`), and its place in the
- * list of `docs/house.md`.
+ * list of `docs/reference/tables.md`.
  */
 
 import type { KeyParts } from './key-parts.ts'

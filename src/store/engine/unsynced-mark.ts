@@ -75,11 +75,15 @@ export function syncStore(folder: string, firstMade: string | undefined): void {
   }
 }
 
-/** Returns when the bytes of a file, or the names in a folder, survive a power cut. */
+/** Returns when the bytes of a file, or the names in a folder, survive a power cut. Throws `STORE_UNAVAILABLE` when the disk fails. */
 function syncNow(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const reason = `the store could not write (${code}): a sync of ${path} failed, the disk may have`
+    throw new SignalError('STORE_UNAVAILABLE', reason, { cause })
   } finally {
     closeSync(descriptor)
   }

@@ -26,8 +26,7 @@ export class CallsignDeviceMenus extends CallsignElement {
       }
 
       label {
-        display: grid;
-        gap: 0.2rem;
+        display: block;
         color: var(--soft);
         font-size: 0.9em;
       }
@@ -35,7 +34,6 @@ export class CallsignDeviceMenus extends CallsignElement {
       select {
         width: 100%;
         min-width: 0;
-        color: var(--ink);
         text-overflow: ellipsis;
       }
     `,
@@ -73,7 +71,8 @@ export class CallsignDeviceMenus extends CallsignElement {
     const optionView = ({ id, label: name }: MediaDevice, at: number): TemplateResult =>
       html`<option value=${id} .selected=${id === present?.id}>${name || `${word(label)} ${at + 1}`}</option>`
     const choose = ({ target }: Event) => this.act(label, () => use((target as HTMLSelectElement).value))
-    return html`<label>${word(label)}<select @change=${choose}>${named.map(optionView)}</select></label>`
+    return html`<div><label for=${label}>${word(label)}</label>
+      <select id=${label} @change=${choose}>${named.map(optionView)}</select></div>`
   }
 }
 

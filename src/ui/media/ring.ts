@@ -1,6 +1,6 @@
 /**
  * `<callsign-ring>`: a call that comes in, with its tone. Its event `answer` has the `call` and the `choice`, which `new Media` of the
- * call takes by itself. It shows nothing once the call rings no more.
+ * call takes by itself; `declined` has the `call`. It shows nothing once the call rings no more.
  */
 
 import { css, html, nothing, type TemplateResult } from 'lit'
@@ -143,7 +143,7 @@ export class CallsignRing extends CallsignElement {
             : nothing
         }
         <button class="end" ?disabled=${this.doing.has('decline')}
-          @click=${() => this.act('decline', () => call.decline())}>${word('decline')}</button>
+          @click=${() => this.#decline(call)}>${word('decline')}</button>
       </p>
       ${this.outcomeView()}
     </section>`
@@ -173,6 +173,13 @@ export class CallsignRing extends CallsignElement {
         if (question === undefined) throw error
         this.question = question
       }
+    })
+  }
+
+  #decline(call: Call): Promise<void> {
+    return this.act('decline', async () => {
+      await call.decline()
+      this.say('declined', { call })
     })
   }
 

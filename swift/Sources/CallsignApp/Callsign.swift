@@ -304,7 +304,7 @@ public enum CallsignEvent: Sendable {
     /// Brings a call of the user to this device: from another device, or one that they had left or missed.
     public func join(_ callId: String) async throws -> Call { try await assertActive().calls.join(callId) }
 
-    /// A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/user-tokens.md). Throws
+    /// A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/backend.md). Throws
     /// `AUDIENCE_UNKNOWN` for a service that the operator has not listed.
     public func tokenFor(_ audience: String) async throws -> String {
         let tokens = try assertActive().userTokens

@@ -319,7 +319,7 @@ func codeSentOf(_ challenge: [String: JSONValue]) throws -> CodeSent {
 
 private let sessionKey = "session"
 
-/// Codes by which the server ends the session (docs/protocol/accounts.md, "Tokens").
+/// Codes by which the server ends the session (docs/protocol/sign-in.md, "Tokens").
 private let overCodes: Set = [
     "TOKEN_MISSING",
     "TOKEN_INVALID",

@@ -3,7 +3,7 @@
 // `ConnectionDecision.swift`: each belongs to one socket and to every octet on it, and ends as a close like any other.
 import CallsignVerify
 
-/// How a connection ended. `code` is as docs/protocol/calls.md has them; 1006 where the network broke, 1002 where the server broke the
+/// How a connection ended. `code` is as docs/protocol/socket.md has them; 1006 where the network broke, 1002 where the server broke the
 /// protocol.
 struct StompClose: Sendable {
     let code: Int

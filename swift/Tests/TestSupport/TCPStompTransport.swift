@@ -3,7 +3,7 @@ import CallsignVerify
 import Foundation
 
 /// STOMP over plain TCP, for systems without WebSockets: the same frames, one after the other, each ending in a NUL. TCP has no
-/// close codes: they are told by the ERROR before, as docs/protocol/calls.md lists them.
+/// close codes: they are told by the ERROR before, as docs/protocol/socket.md lists them.
 public final class TCPStompTransport: SocketTransport {
     private let host: String
     private let port: UInt16

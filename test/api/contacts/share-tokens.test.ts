@@ -245,7 +245,7 @@ t.test('the page allows nothing but its own style', async t => {
   const policy = new Map(headers).get('Content-Security-Policy')
   t.equal(
     policy,
-    `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   )
   t.equal(contentType, 'text/html; charset=utf-8')
   t.notMatch(String(body), /<script|style="|src=/)

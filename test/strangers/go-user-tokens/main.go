@@ -1,4 +1,4 @@
-// Reads tokens, one a line, and prints for each what the verifier of docs/build/user-tokens.md says: its claims in JSON, or `refused`.
+// Reads tokens, one a line, and prints for each what the verifier of docs/build/backend.md says: its claims in JSON, or `refused`.
 // The test puts the verifier beside it.
 package main
 

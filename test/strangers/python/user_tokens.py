@@ -1,4 +1,4 @@
-"""As test/strangers/go-user-tokens, in Python: the test puts the verifier of docs/build/user-tokens.md beside it, as verifier.py."""
+"""As test/strangers/go-user-tokens, in Python: the test puts the verifier of docs/build/backend.md beside it, as verifier.py."""
 
 import json
 import sys

@@ -124,7 +124,7 @@ enum ConnectionAttempts {
         step.act(.abandon(socket: socket))
     }
 
-    /// The meaning of a close: the table of docs/protocol/calls.md.
+    /// The meaning of a close: the table of docs/protocol/socket.md.
     static func onClosed(_ step: inout ConnectionStep, _ close: ConnectionInput.Close) {
         guard let opened = step.phase.opened, opened.socket == close.socket else { return }
         let (code, reason, retryAfterMs, failure) = (close.code, close.reason, close.retryAfterMs, close.failure)

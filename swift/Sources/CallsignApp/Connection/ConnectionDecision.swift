@@ -1,4 +1,4 @@
-// Decides the connection of one device, see docs/protocol/calls.md ("Connect"): an input, the time and a random number go in; the new
+// Decides the connection of one device, see docs/protocol/socket.md ("Connect"): an input, the time and a random number go in; the new
 // state and the acts to carry out come out. It is `src/app/connection/device-connection.ts` without the tabs of browsers, and
 // plays the same stories, `test/vectors/device-connection.jsonl`.
 

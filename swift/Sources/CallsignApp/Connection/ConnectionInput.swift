@@ -38,7 +38,7 @@ enum ConnectionInput: Sendable {
         let event: JSONValue
     }
 
-    /// Codes and reasons are those of docs/protocol/calls.md ("Connect").
+    /// Codes and reasons are those of docs/protocol/socket.md ("Connect").
     struct Close: Sendable {
         let socket: Int
         let code: Int

@@ -333,7 +333,7 @@ public class Callsign(
     public suspend fun join(callId: String): Call = operations.run { assertActive().calls.join(callId) }
 
     /**
-     * A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/user-tokens.md). Throws
+     * A JWT that shows a service of the operator who the user is, good for a minute at least (docs/build/backend.md). Throws
      * `AUDIENCE_UNKNOWN` for a service that the operator has not listed.
      */
     public suspend fun tokenFor(audience: String): String =

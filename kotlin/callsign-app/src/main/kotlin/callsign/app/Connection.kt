@@ -1,5 +1,5 @@
 /**
- * The connection of one device, see docs/protocol/calls.md ("Connect"): it comes back by itself, hands each event of the device's queues
+ * The connection of one device, see docs/protocol/socket.md ("Connect"): it comes back by itself, hands each event of the device's queues
  * over once, in order, and acknowledges what was handled. `connection/Decide.kt` decides; this carries out its acts one after the
  * other, and gives it what comes of them.
  */

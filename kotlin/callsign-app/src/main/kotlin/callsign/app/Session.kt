@@ -303,7 +303,7 @@ public class Session private constructor(
 
         private const val SESSION = "session"
 
-        /** Codes by which the server ends the session (docs/protocol/accounts.md, "Tokens"). */
+        /** Codes by which the server ends the session (docs/protocol/sign-in.md, "Tokens"). */
         private val OVER_CODES = setOf(
             "TOKEN_MISSING",
             "TOKEN_INVALID",

@@ -22,7 +22,7 @@ import okhttp3.WebSocketListener
 import okio.ByteString
 
 /**
- * How a connection ended. [code] is as docs/protocol/calls.md has them; 1006 where the network broke, 1002 where the server broke the
+ * How a connection ended. [code] is as docs/protocol/socket.md has them; 1006 where the network broke, 1002 where the server broke the
  * protocol.
  */
 internal class StompClose(

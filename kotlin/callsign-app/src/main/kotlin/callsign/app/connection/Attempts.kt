@@ -120,7 +120,7 @@ internal object Attempts {
         step.act(Act.Abandon(socket))
     }
 
-    /** The meaning of a close: the table of docs/protocol/calls.md. */
+    /** The meaning of a close: the table of docs/protocol/socket.md. */
     fun onClosed(step: Step, close: Input.Closed) {
         val opened = step.phase.openedOrNull ?: return
         if (opened.socket != close.socket) return

@@ -27,7 +27,7 @@ internal sealed interface Input {
     /** A MESSAGE, with the JSON of its body. */
     data class Message(val socket: Int, val subscription: String, val ack: String?, val event: JsonElement) : Input
 
-    /** How a socket has ended: codes and reasons are those of docs/protocol/calls.md ("Connect"). */
+    /** How a socket has ended: codes and reasons are those of docs/protocol/socket.md ("Connect"). */
     data class Closed(
         val socket: Int,
         val code: Int,

@@ -1,0 +1,90 @@
+/** Picture and sound between two pages without a gateway: other devices, a camera that is off, a screen, and who speaks. */
+
+import t from 'tap'
+import { skipWithoutChromium } from '../../support/browser.ts'
+import { openHome } from '../../support/home-page.ts'
+import { befriendPages, launchWithCameras, openPerson, until } from '../../support/media-page.ts'
+
+const SCREEN = `if (navigator.mediaDevices) navigator.mediaDevices.getDisplayMedia = async () => {
+  const canvas = document.createElement('canvas')
+  Object.assign(canvas, { width: 320, height: 240 })
+  setInterval(() => canvas.getContext('2d').fillRect(0, 0, Math.random() * 320, 240), 50)
+  globalThis.screenTrack = canvas.captureStream(10).getVideoTracks()[0]
+  return new MediaStream([screenTrack])
+}`
+/** Plays the peer's picture and screen. */
+const PLAY = `globalThis.videos = [0, 1].map(() => Object.assign(document.createElement('video'), { autoplay: true }))
+  document.querySelector('main').replaceChildren(...videos)
+  const play = () => media.view.peers[0] && videos.forEach((video, at) => media.view.peers[0].play(video, at === 1))
+  media.on('changed', play)
+  play()`
+
+t.test(
+  'two pages see and hear each other, with whichever devices they choose',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, await launchWithCameras(t))
+    const [ann, bob] = [await openPerson(house, 'Ann', SCREEN), await openPerson(house, 'Bob')]
+    const [, bobId] = await befriendPages(ann, bob)
+    await ann.evaluate(`me.call(['${bobId}'], { video: true }).then(call => {
+      globalThis.call = call
+      globalThis.media = new ui.Media(me, call)
+    })`)
+    await until(bob, 'me.calls[0]?.isVerified')
+    await bob.evaluate(
+      'me.calls[0].answer().then(() => { globalThis.media = new ui.Media(me, me.calls[0]) })',
+    )
+    await bob.evaluate(PLAY)
+    const peer = 'media.view.peers[0]'
+    await until(bob, `${peer}?.hasPicture && videos[0].videoWidth > 0`)
+    await until(bob, `${peer}.isSpeaking`)
+    await until(ann, `media.view.isSpeaking || ${peer}.isSpeaking`)
+    t.equal(await bob.evaluate(`${peer}.quality`), 'good')
+
+    const camera = `media.view.local.getVideoTracks()[0]?.getSettings().deviceId`
+    const first = await ann.evaluate(camera)
+    const other = await ann.evaluate(`media.devices.cameras.find(({ id }) => id !== '${first}').id`)
+    await ann.evaluate(`media.useCamera('${other}')`)
+    t.equal(await ann.evaluate(camera), other)
+    await ann.evaluate(`media.useMicrophone(media.devices.microphones.at(-1).id)`)
+    await bob.evaluate('globalThis.frames = videos[0].getVideoPlaybackQuality().totalVideoFrames')
+    await until(bob, 'videos[0].getVideoPlaybackQuality().totalVideoFrames > frames + 3')
+    t.equal(await ann.evaluate(`live('video').length + live('audio').length`), 2)
+
+    await ann.evaluate('media.coverCamera(true)')
+    t.equal(await ann.evaluate(`live('video').length`), 0, 'the light is out')
+    await until(bob, `!${peer}.hasPicture`)
+    await ann.evaluate('media.coverCamera(false)')
+    await until(bob, `${peer}.hasPicture`)
+    await ann.evaluate('media.mute(true)')
+    await until(bob, `${peer}.isMuted && !${peer}.isSpeaking`)
+    await until(ann, 'media.view.isSpeakingMuted')
+    await ann.evaluate('media.mute(false)')
+    await until(bob, `!${peer}.isMuted`)
+
+    t.equal(await ann.evaluate('media.view.canShareScreen'), true)
+    await ann.evaluate('media.shareScreen(true)')
+    await until(bob, `${peer}.hasScreen && videos[1].videoWidth > 0`)
+    t.equal(await bob.evaluate(`${peer}.hasPicture`), true, 'beside the camera')
+    await ann.evaluate('media.shareScreen(false)')
+    await until(bob, `!${peer}.hasScreen`)
+    t.equal(await ann.evaluate('screenTrack.readyState'), 'ended')
+
+    await ann.evaluate('call.end()')
+    await until(bob, `live('video').length + live('audio').length === 0`)
+  },
+)
+
+t.test(
+  'where the server refuses the topic of development, there is no media, and a sentence',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, await launchWithCameras(t))
+    const [ann, bob] = [await openPerson(house, 'Ann'), await openPerson(house, 'Bob')]
+    const [, bobId] = await befriendPages(ann, bob)
+    await ann.evaluate(`const watch = me.watch.bind(me)
+      me.watch = (topic, listener) => watch(topic.replace('/dev.', '/production.'), listener)
+      me.call(['${bobId}']).then(call => { globalThis.media = new ui.Media(me, call) })`)
+    await until(ann, `/^This server has no media gateway/.test(media?.view.problem)`)
+  },
+)
