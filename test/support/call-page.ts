@@ -102,7 +102,13 @@ window.begin = names => {
   })
   for (const name of ['leave', 'end', 'remove', 'invite', 'renewKey', 'grantKey', 'acceptDevice']) call[name] = tell(name)
   window.media = Object.assign(new Told(), {
-    devices: { microphones: [], cameras: [], speakers: [], chosen: {} },
+    devices: {
+      microphones: [{ id: 'm1', label: 'Built-in microphone' }, { id: 'm2', label: 'Headset' }],
+      cameras: [{ id: 'c1', label: 'Front camera' }],
+      speakers: [],
+      chosen: { microphone: 'm2' },
+    },
+    useMicrophone: tell('useMicrophone'),
     view: {
       local: picture(200), screen: undefined, canShareScreen: true, problem: undefined, hasMicrophone: true, hasCamera: true,
       isMuted: false, isCameraOff: false, isSpeaking: false, isSpeakingMuted: false, isSoundOn: true, quality: 'good',

@@ -128,6 +128,17 @@ export const CALL_STYLE = css`
     height: 1rem;
   }
 
+  /* A small tile is for the face. */
+  @container (max-height: 110px) {
+    figcaption {
+      left: 0.2rem;
+      bottom: 0.2rem;
+      max-width: calc(100% - 0.4rem);
+      padding: 0 0.35rem;
+      font-size: 0.75rem;
+    }
+  }
+
   figcaption .name {
     overflow: hidden;
     text-overflow: ellipsis;
@@ -141,6 +152,7 @@ export const CALL_STYLE = css`
     justify-items: center;
     gap: 0.5rem;
     max-height: calc(100% - 1rem);
+    padding-bottom: 1.5rem;
     overflow-y: auto;
     pointer-events: none;
   }
@@ -178,12 +190,16 @@ export const CALL_STYLE = css`
     gap: 0.25rem;
   }
 
+  .controls > * {
+    flex: 1 1 44px;
+    max-width: 4.75rem;
+  }
+
   .round {
     display: grid;
-    flex: none;
     justify-items: center;
     gap: 0.15rem;
-    width: 4.75rem;
+    width: 100%;
     min-height: 44px;
     padding: 0;
     border: 0;
@@ -266,6 +282,10 @@ export const CALL_STYLE = css`
     margin-top: 0.75rem;
   }
 
+  .panel .digits {
+    text-wrap: balance;
+  }
+
   .panel .name {
     overflow-wrap: anywhere;
   }
@@ -298,12 +318,6 @@ export const CALL_STYLE = css`
   }
 
   @container (max-width: 32rem) {
-    .round {
-      flex: 1 1 44px;
-      width: auto;
-      max-width: 4.75rem;
-    }
-
     .unit {
       position: absolute;
       width: 1px;
@@ -350,7 +364,8 @@ export const CALL_STYLE = css`
       flex-direction: column;
     }
 
-    .round {
+    .controls > * {
+      flex: none;
       width: 3.5rem;
     }
 

@@ -57,19 +57,33 @@ function mediaView(media: Media, actions: ControlActions): View {
 
 /** A narrow page has these among `More`. */
 function wideView(media: Media, { open, toggle }: ControlActions): TemplateResult {
+  const { microphones, cameras, speakers } = media.devices
+  // Without leave of the browser they have no ids, and nothing is to be chosen.
+  const canChoose = [...microphones, ...cameras, ...speakers].some(({ id }) => id !== '')
   return html`<div class="wide">${soundView(media)}</div>
-    <div class="wide menu">
-      ${roundView('call-devices', 'devices', open === 'devices', () => toggle('devices'))}
-      <div class="panel low" id="panel-devices" role="group" aria-label=${word('call-devices')} ?hidden=${open !== 'devices'}>
-        ${open === 'devices' ? html`<callsign-device-menus .media=${media}></callsign-device-menus>` : nothing}
-      </div>
-    </div>`
+    ${
+      canChoose
+        ? html`<div class="wide menu">
+          ${roundView('call-devices', 'devices', open === 'devices', () => toggle('devices'))}
+          <div class="panel low" id="panel-devices" role="group" aria-label=${word('call-devices')} ?hidden=${open !== 'devices'}>
+            ${open === 'devices' ? html`<callsign-device-menus .media=${media}></callsign-device-menus>` : nothing}
+          </div>
+        </div>`
+        : nothing
+    }`
 }
 
 function soundView(media: Media): View {
   const { isSoundOn, peers } = media.view
   if (peers.length === 0) return nothing
   return toggleView(['call-sound', 'sound', 'call-sound'], isSoundOn, () => media.playSound(!isSoundOn))
+}
+
+function soundItem(media: Media): View {
+  const { isSoundOn, peers } = media.view
+  if (peers.length === 0) return nothing
+  return html`<button class="item narrow" aria-pressed=${isSoundOn} @click=${() => media.playSound(!isSoundOn)}>
+    ${iconView('sound', !isSoundOn)} ${word('call-sound')}</button>`
 }
 
 function moreView(media: Media | undefined, actions: ControlActions): View {
@@ -80,7 +94,7 @@ function moreView(media: Media | undefined, actions: ControlActions): View {
       ${
         media === undefined
           ? nothing
-          : html`<div class="narrow row">${soundView(media)}</div>
+          : html`${soundItem(media)}
         ${open === 'more' ? html`<callsign-device-menus class="narrow" .media=${media}></callsign-device-menus>` : nothing}`
       }
       ${canRenewKey ? html`<button class="item" @click=${renewKey}>${iconView('key')} ${word('call-new-key')}</button>` : nothing}

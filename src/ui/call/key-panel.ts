@@ -9,8 +9,8 @@ import { listText } from './status.ts'
 export function keyView(call: Call, me: Callsign, devices: readonly Device[]): TemplateResult {
   return html`<h3>${word('call-encrypted')}: ${word('call-same-digits')}</h3>
     <p class="digits" aria-label=${word('call-digits-of-key')} role="group">${call.fingerprint}</p>
-    <p class="quiet">${word('call-key-number', call.keys[0]?.epoch ?? '')} <span class="sealed-for">${sealedForView(call, me, devices)}</span>.
-      ${word('call-digits-explained')}</p>`
+    <p class="quiet">${word('call-digits-explained')}</p>
+    <p class="quiet">${word('call-key-number', call.keys[0]?.epoch ?? '')} <span class="sealed-for">${sealedForView(call, me, devices)}</span>.</p>`
 }
 
 /** The user's own devices by name, and the number of each other person's. */

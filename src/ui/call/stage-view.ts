@@ -45,11 +45,9 @@ function restOf({ width, height }: Size, strip: Size, isBeside: boolean): Size {
 }
 
 function gridView(tiles: readonly Tile[], { width, height }: Size, isSoundOn: boolean): TemplateResult {
-  const [first] = tiles
-  const isAlone = tiles.length === 1
-  // One person, or one screen, has the whole place, whatever its shape.
+  // A single tile has the whole place, whatever its shape.
   const { columns, tileWidth, tileHeight } =
-    isAlone && first?.kind !== 'own'
+    tiles.length === 1
       ? { columns: 1, tileWidth: width, tileHeight: height }
       : gridOf(tiles.length, width, height)
   const rowWidth = columns * tileWidth + (columns - 1) * TILE_GAP
