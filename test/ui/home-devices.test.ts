@@ -46,7 +46,7 @@ t.test(
 )
 
 t.test(
-  'a device of somebody else is removed where it asks to be approved',
+  'an impostor’s device is removed where it asks to be approved',
   { skip: skipWithoutChromium },
   async t => {
     const house = await openHome(t, browser)

@@ -153,7 +153,7 @@ t.test('one device too many takes the place of another', { skip: skipWithoutChro
   await title(page, 'Approve this device')
 })
 
-/** What the page's storage has of the session. */
+/** Reads the session from the page's storage. */
 const SESSION = `new Promise(resolve => {
   indexedDB.open('callsign-app').onsuccess = ({ target }) => {
     target.result.transaction('values').objectStore('values').get('session').onsuccess = ({ target }) => resolve(target.result)

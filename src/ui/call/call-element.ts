@@ -29,6 +29,7 @@ import { CallKeyboard } from './keyboard.ts'
 import { notesOf } from './notes.ts'
 import { peopleView } from './people-panel.ts'
 import { type Scene, sceneOf } from './scene.ts'
+import { STAGE_STYLE } from './stage-style.ts'
 import { playTiles, type Size, stageView } from './stage-view.ts'
 import { durationText, statusOf, titleOf } from './status.ts'
 
@@ -38,7 +39,7 @@ export class CallsignCall extends CallsignElement {
     call: { attribute: false },
     media: { attribute: false },
   }
-  static override styles = [SHARED_STYLE, CALL_STYLE]
+  static override styles = [SHARED_STYLE, STAGE_STYLE, CALL_STYLE]
 
   declare call: Call | undefined
   declare media: Media | undefined

@@ -18,7 +18,7 @@ export interface CallWish {
   readonly video: boolean
 }
 
-/** What is open below a contact. */
+/** Lies open below a contact. */
 interface Open {
   readonly userId: string
   readonly kind: 'menu' | 'rename' | 'code' | 'remove'
@@ -233,7 +233,7 @@ export class CallsignContacts extends HomeElement {
         @click=${() => call(false)}>${word('contacts-audio')}</button>`
   }
 
-  /** The focused button may be gone: what is open has the keyboard next. */
+  /** The focused button may be gone: the part that opens takes the keyboard. */
   #show(open: Open | undefined): void {
     this.#open = open
     this.requestUpdate()

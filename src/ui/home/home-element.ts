@@ -9,7 +9,7 @@ import { sentenceOf } from '../sentence.ts'
 /** By which address people have signed in on this page: the server names addresses to an approved device alone. */
 export const addresses = new WeakMap<Callsign, string>()
 
-/** What an element has to say to the page: `<callsign-notices>` shows it. */
+/** A sentence of an element for the page: `<callsign-notices>` shows it. */
 export interface Notice {
   readonly kind: 'good' | 'bad'
   readonly text: string
@@ -18,7 +18,7 @@ export interface Notice {
 export abstract class HomeElement extends CallsignElement {
   #followed: Callsign | undefined
   #stops: readonly (() => void)[] = []
-  /** Whose data is shown, and how much of it this device may read. */
+  /** The user whose data was read, and this device's restriction then. */
   #reader: string | undefined
   #loading: Promise<void> | undefined
   #isStale = false
@@ -56,7 +56,7 @@ export abstract class HomeElement extends CallsignElement {
     this.#reader = undefined
   }
 
-  /** Reads once more. One that comes meanwhile is made up for. Failures of the network are the page's to say. */
+  /** Reads once more, also where a read is under way. The page says failures of the network. */
   protected reload(): Promise<void> {
     this.#isStale = true
     this.#loading ??= this.#loadAll().finally(() => {

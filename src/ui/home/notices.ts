@@ -1,5 +1,5 @@
 /**
- * `<callsign-notices>`: what happens beside what the user does: errors, news of keys, new contacts and devices, ends of
+ * `<callsign-notices>`: events that the user has not asked for: errors, news of keys, new contacts and devices, ends of
  * calls. Shows what other elements of the page say, too, and what the app gives to `tell`.
  */
 
@@ -93,7 +93,7 @@ export class CallsignNotices extends HomeElement {
     this.question = questionFor(error, this.me, retry)
     if (this.question !== undefined) return this.requestUpdate()
     const text = this.sentenceOf(error)
-    // On a developer's own page; nobody else's keys are deleted by a click.
+    // Only a developer's own page deletes keys by a click.
     if (!isDevelopment()) return this.show('bad', text)
     if (isOfAnotherLog(error)) return this.show('bad', `${text} ${word('notice-new-pins')}`)
     if (!hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT')) return this.show('bad', text)
@@ -178,7 +178,7 @@ function isDevelopment(): boolean {
   return /^(?:localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname)
 }
 
-/** Deletes what this origin keeps, and begins anew: the keys of a device of a server that is gone serve nobody. */
+/** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */
 async function forgetEverything(): Promise<void> {
   for (const storage of [localStorage, sessionStorage]) storage.clear()
   const databases = await indexedDB.databases()

@@ -31,7 +31,7 @@ export class CallsignProof extends HomeElement {
   declare address: string | undefined
 
   #proof: ProofNeeded | undefined
-  /** What had the keyboard before. */
+  /** Had the keyboard before. */
   #before: HTMLElement | undefined
 
   protected override listen(me: Callsign): readonly (() => void)[] {
