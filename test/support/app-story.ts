@@ -16,7 +16,6 @@ export interface AppPlace {
 async function openApp(t: Test, browser: Browser, { url }: AppPlace): Promise<Page> {
   const context = await browser.newContext({ ...WITH_CAMERA, locale: 'en-GB' })
   t.teardown(() => context.close())
-  context.setDefaultTimeout(15_000) // DEBUG
   await context.addInitScript(FAKE_SCREEN)
   const page = await context.newPage()
   await page.goto(url)
