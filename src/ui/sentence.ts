@@ -10,7 +10,7 @@ export type NameOf = (id: string) => string
 export function sentenceOf(
   error: unknown,
   nameOf: NameOf = () => word('name-somebody'),
-  deviceNameOf: NameOf = id => id,
+  deviceNameOf?: NameOf,
 ): string {
   if (!(error instanceof CallsignError)) return error instanceof Error ? error.message : String(error)
   const named = namedSentence(error, nameOf, deviceNameOf)
@@ -24,7 +24,7 @@ export function sentenceOf(
 }
 
 /** A sentence that names people, devices or times; undefined where the SDK's own says all. */
-function namedSentence(error: CallsignError, nameOf: NameOf, deviceNameOf: NameOf): string | undefined {
+function namedSentence(error: CallsignError, nameOf: NameOf, deviceNameOf?: NameOf): string | undefined {
   const { members } = error
   const name = () => nameOf(String(members.userId))
   switch (error.code) {
@@ -43,7 +43,7 @@ function namedSentence(error: CallsignError, nameOf: NameOf, deviceNameOf: NameO
     case 'INVITATION_OLD':
       return word('failure-invitation-old', Math.floor(Number(members.sealedAgoMs) / 60_000))
     case 'OWN_DEVICE_IN_SET':
-      return word('failure-own-device', deviceNameOf(String(members.name).split('_')[1]!))
+      return deviceNameOf && word('failure-own-device', deviceNameOf(String(members.name).split('_')[1]!))
     case 'SIGN_IN_REFUSED':
       return word('failure-sign-in-refused', whenText(new Date(String(members.until))))
     default:

@@ -16,6 +16,7 @@ import {
 import { CallsignElement, type View } from '../element.ts'
 import type { Media } from '../media/media.ts'
 import { NO_MEDIA } from '../media/media-view.ts'
+import { nameIn } from '../names.ts'
 import { Question } from '../question.ts'
 import { sentenceOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
@@ -176,7 +177,7 @@ export class CallsignCall extends CallsignElement {
     if (hasCode(error, 'OWN_DEVICE_IN_SET')) {
       const accept = () => call.acceptDevice(String(error.members.name))
       this.question = new Question(sentenceOf(error), () => this.act('accept-device', accept))
-    } else if (!hasCode(error, 'OFFLINE')) this.failure = sentenceOf(error)
+    } else if (!hasCode(error, 'OFFLINE')) this.failure = sentenceOf(error, id => nameIn(this.me, id))
     this.requestUpdate()
   }
 

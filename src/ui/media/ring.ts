@@ -7,6 +7,7 @@ import { css, html, nothing, type TemplateResult } from 'lit'
 import { type Call, type CallPerson, hasCode } from '../../app/app.ts'
 import { avatarView } from '../avatar.ts'
 import { CallsignElement, type View } from '../element.ts'
+import { nameIn } from '../names.ts'
 import { questionOfAnswer } from '../question.ts'
 import { sentenceOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
@@ -115,7 +116,10 @@ export class CallsignRing extends CallsignElement {
       if (hasCode(error, 'OFFLINE')) return
       const isQuestion = hasCode(error, 'KEYS_RESET', 'INVITATION_OLD', 'OWN_DEVICE_IN_SET')
       const isRefused = hasCode(error, 'KEYS_REFUSED')
-      this.#refusal = { sentence: isRefused ? word('caller-not-verified') : sentenceOf(error), isQuestion }
+      this.#refusal = {
+        sentence: isRefused ? word('caller-not-verified') : sentenceOf(error, id => nameIn(this.me, id)),
+        isQuestion,
+      }
       this.requestUpdate()
     })
   }
