@@ -83,10 +83,10 @@ export abstract class CallsignElement extends LitElement {
   /** The failure and the question, where the element wants them. */
   protected outcomeView(): View {
     const { failure, question } = this
-    return html`<div aria-live="polite">
-      ${failure === undefined ? nothing : html`<p class="failure">${failure}</p>`}
-      ${question === undefined ? nothing : this.#questionView(question)}
-    </div>`
+    // Without a space between, it is empty to a style sheet.
+    return html`<div aria-live="polite">${
+      failure === undefined ? nothing : html`<p class="failure">${failure}</p>`
+    }${question === undefined ? nothing : this.#questionView(question)}</div>`
   }
 
   #questionView(question: Question): TemplateResult {

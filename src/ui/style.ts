@@ -53,7 +53,8 @@ export const SHARED_STYLE = css`
     margin: 0 0 0.75rem;
   }
 
-  p:last-child {
+  p:last-child,
+  p:has(+ div:empty:last-child) {
     margin-bottom: 0;
   }
 

@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { sentCode } from '../../src/app/development.ts'
 import { WITH_CAMERA } from './browser.ts'
+import { faultsOf } from './operator-page.ts'
 
 export interface AppPlace {
   /** Where the app is served. */
@@ -34,6 +35,8 @@ async function enterCode(page: Page, { server }: AppPlace, name: string): Promis
 
 export async function signIn(t: Test, browser: Browser, place: AppPlace, name: string): Promise<Page> {
   const page = await openApp(t, browser, place)
+  await page.getByLabel('Email or phone').waitFor()
+  t.same(await faultsOf(page), [], 'the sign-in has no fault')
   await enterCode(page, place, name)
   await page.getByText('connected', { exact: true }).waitFor()
   return page

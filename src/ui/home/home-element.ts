@@ -149,6 +149,10 @@ export const HOME_STYLE = css`
     width: 100%;
   }
 
+  .or {
+    margin-top: 0.75rem;
+  }
+
   button.bad:not(.plain) {
     background: var(--bad);
     border-color: var(--bad);

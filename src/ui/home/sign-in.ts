@@ -79,7 +79,7 @@ export class CallsignSignIn extends HomeElement {
       case 'waiting':
         return this.#waitingView(stage.waiting)
       case 'refused':
-        return html`<section class="card"><h2>${word('sign-in-refused')}</h2>
+        return html`<section class="card" aria-labelledby="title"><h2 id="title">${word('sign-in-refused')}</h2>
           <p role="alert">${stage.sentence}</p>
           <button class="main" @click=${() => this.#go({ kind: 'address' })}>${word('sign-in-begin-again')}</button></section>`
       case 'crowded':
@@ -97,7 +97,7 @@ export class CallsignSignIn extends HomeElement {
       const [address, name] = ['address', 'name'].map(key => String(values.get(key)).trim())
       void this.act('sign-in', () => this.#askForCode(address!, name!))
     }
-    return html`<section class="card"><h2>${word('sign-in-title')}</h2>
+    return html`<section class="card" aria-labelledby="title"><h2 id="title">${word('sign-in-title')}</h2>
       <form @submit=${onSubmit}>
         <label>${word('sign-in-address')}
           <input name="address" required autocomplete="username webauthn" autocapitalize="none" spellcheck="false"
@@ -129,7 +129,7 @@ export class CallsignSignIn extends HomeElement {
       const otp = await developmentInbox!(this.#address)
       await this.#turn(() => this.#answer(otp))
     }
-    return html`<section class="card"><h2>${word('sign-in-code-title')}</h2>
+    return html`<section class="card" aria-labelledby="title"><h2 id="title">${word('sign-in-code-title')}</h2>
       <p>${word('sign-in-code-sent', sentTo)}</p>
       ${
         developmentInbox === undefined
@@ -158,7 +158,7 @@ export class CallsignSignIn extends HomeElement {
 
   /** The code was right; that the person is the account's owner, another device has to say. */
   #waitingView({ address, signInCode, until }: WaitingSignIn): TemplateResult {
-    return html`<section class="card"><h2>${word('sign-in-waiting-title')}</h2>
+    return html`<section class="card" aria-labelledby="title"><h2 id="title">${word('sign-in-waiting-title')}</h2>
       <p>${address === '' ? nothing : html`<strong dir="auto">${address}</strong>: `}${word('sign-in-waiting')}</p>
       <p class="digits" aria-label=${word('sign-in-waiting-code')} role="group">${signInCode}</p>
       <p>${word('sign-in-waiting-until')} ${timeView(until)}.</p>
@@ -168,7 +168,7 @@ export class CallsignSignIn extends HomeElement {
   }
 
   #crowdedView(devices: readonly Device[], isRestricted: boolean): TemplateResult {
-    return html`<section class="card"><h2>${word('sign-in-crowded-title')}</h2>
+    return html`<section class="card" aria-labelledby="title"><h2 id="title">${word('sign-in-crowded-title')}</h2>
       <p>${word('sign-in-crowded')} ${isRestricted ? word('sign-in-crowded-restricted') : nothing}</p>
       ${deviceRows(devices, {
         nowMs: this.me!.nowMs(),

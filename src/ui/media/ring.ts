@@ -62,8 +62,13 @@ export class CallsignRing extends CallsignElement {
         align-items: stretch;
       }
 
+      .ring > div:empty {
+        margin-top: -0.7rem;
+      }
+
       .row button {
         flex: 1 1 7rem;
+        padding: 0 0.4rem;
       }
 
       button.end {
