@@ -60,7 +60,7 @@ function wideView(media: Media, { open, toggle }: ControlActions): TemplateResul
   const { microphones, cameras, speakers } = media.devices
   // Without leave of the browser they have no ids, and nothing is to be chosen.
   const canChoose = [...microphones, ...cameras, ...speakers].some(({ id }) => id !== '')
-  return html`<div class="wide">${soundView(media)}</div>
+  return html`${media.view.peers.length === 0 ? nothing : html`<div class="wide">${soundView(media)}</div>`}
     ${
       canChoose
         ? html`<div class="wide menu">
@@ -73,9 +73,8 @@ function wideView(media: Media, { open, toggle }: ControlActions): TemplateResul
     }`
 }
 
-function soundView(media: Media): View {
-  const { isSoundOn, peers } = media.view
-  if (peers.length === 0) return nothing
+function soundView(media: Media): TemplateResult {
+  const { isSoundOn } = media.view
   return toggleView(['call-sound', 'sound', 'call-sound'], isSoundOn, () => media.playSound(!isSoundOn))
 }
 
