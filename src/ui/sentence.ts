@@ -18,7 +18,9 @@ export function sentenceOf(
   const { attemptsLeft, retryIn } = error.members
   return [
     error.sentence,
-    ...(typeof attemptsLeft === 'number' ? [word('failure-attempts-left', attemptsLeft)] : []),
+    ...(typeof attemptsLeft === 'number'
+      ? [word(attemptsLeft === 1 ? 'failure-attempt-left' : 'failure-attempts-left', attemptsLeft)]
+      : []),
     ...(typeof retryIn === 'number' ? [word('failure-retry-in', durationText(retryIn))] : []),
   ].join(' ')
 }

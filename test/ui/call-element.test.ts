@@ -202,7 +202,7 @@ t.test('words for each state of call and connection', { skip: skipWithoutChromiu
     [bob(`state: 'ringing'`), 'Ringing …'],
     [bob(`state: 'invited', isUnreachable: true`), 'Can’t be reached now'],
     [`become({ state: 'rejoining' })`, 'Coming back: asking the others for the key …'],
-    [`become({ state: 'keyless' })`, 'Nobody has given the key.'],
+    [`become({ state: 'keyless' })`, 'Nobody has given this device the key.'],
   ] as const) {
     await page.evaluate(change)
     t.equal(await status.innerText(), words)

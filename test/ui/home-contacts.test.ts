@@ -112,7 +112,7 @@ t.test(
       .getByRole('button', { name: 'Remove' })
       .press('Enter')
     await button(bob, 'Video call to Ann').waitFor({ state: 'detached' })
-    await ann.getByText('Bobby is no contact any more.').waitFor()
+    await ann.getByText('Bobby is no longer a contact.').waitFor()
   },
 )
 

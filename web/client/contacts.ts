@@ -122,7 +122,7 @@ export class Contacts {
 
   async remove(contact: Contact): Promise<void> {
     await this.#change(this.#me.contacts.remove(contact.userId))
-    this.#store.say('good', `${personName(contact)} is no contact any more.`)
+    this.#store.say('good', `${personName(contact)} is no longer a contact.`)
   }
 
   /** Shows the form for a contact's name, or puts it away. */

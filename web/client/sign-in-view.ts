@@ -93,7 +93,7 @@ function waitingView({ waiting, waitedInVain }: State, app: App): TemplateResult
     <p>The account of <strong dir="auto">${address}</strong> has other devices, and one of them has to let you in. Open
       Callsign there, and compare these digits:</p>
     <p class="digits mono" aria-label="Code of this sign-in">${signInCode}</p>
-    <p>You have none of them any more? Without an answer by ${timeView(until)}, you are in.</p>
+    <p>You no longer have any of them? If none answers by ${timeView(until)}, you are let in.</p>
     <p class="quiet">This page may be closed. It goes on when you open it again in this browser.</p>
     <button class="plain" @click=${() => app.beginAgain()}>Sign in as somebody else</button></section>`
 }

@@ -16,7 +16,11 @@ export const CALL_WORDS = {
     'Zurück in den Anruf: die anderen werden nach dem Schlüssel gefragt …',
     'Đang quay lại: hỏi những người khác về khóa …',
   ],
-  'call-keyless': ['Nobody has given the key.', 'Niemand hat den Schlüssel gegeben.', 'Chưa ai đưa khóa.'],
+  'call-keyless': [
+    'Nobody has given this device the key.',
+    'Niemand hat den Schlüssel gegeben.',
+    'Chưa ai đưa khóa.',
+  ],
   'call-ask-again': ['Ask again', 'Noch einmal fragen', 'Hỏi lại'],
   'call-joining': ['Joining …', 'Beitritt …', 'Đang vào …'],
   'call-ringing': ['Ringing …', 'Es klingelt …', 'Đang đổ chuông …'],

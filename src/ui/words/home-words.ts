@@ -32,13 +32,13 @@ export const HOME_WORDS = {
     'Chấp thuận trên thiết bị khác',
   ],
   'sign-in-waiting': [
-    'this account has other devices, and one of them has to let you in. Open the app there, and compare these digits.',
+    'This account has other devices, and one of them has to let you in. Open the app there, and compare these digits.',
     'Dieses Konto hat andere Geräte, und eines davon muss dich einlassen. Öffne dort die App und vergleiche diese Ziffern.',
-    'tài khoản này có thiết bị khác, và một trong số đó phải cho bạn vào. Hãy mở ứng dụng ở đó và so các chữ số này.',
+    'Tài khoản này có thiết bị khác, và một trong số đó phải cho bạn vào. Hãy mở ứng dụng ở đó và so các chữ số này.',
   ],
   'sign-in-waiting-code': ['Code of this sign-in', 'Code dieser Anmeldung', 'Mã của lần đăng nhập này'],
   'sign-in-waiting-until': [
-    'You have none of them any more? Without an answer you are in:',
+    'You no longer have any of them? If none answers, you are let in:',
     'Du hast keines davon mehr? Ohne Antwort bist du drin:',
     'Bạn không còn thiết bị nào? Nếu không có trả lời, bạn sẽ vào được lúc:',
   ],
@@ -76,7 +76,7 @@ export const HOME_WORDS = {
   ],
   'proof-title': ['Is it you?', 'Bist du es?', 'Có phải bạn không?'],
   'proof-why': [
-    'Whoever holds this device for a minute must not take your account. Confirm who you are, and it goes on.',
+    'Confirm who you are, so that nobody who picks up this device can take your account.',
     'Wer dieses Gerät kurz in der Hand hat, darf dein Konto nicht übernehmen. Bestätige, wer du bist, dann geht es weiter.',
     'Người cầm thiết bị này trong chốc lát không được chiếm tài khoản của bạn. Hãy xác nhận bạn là ai để tiếp tục.',
   ],
@@ -138,7 +138,7 @@ export const HOME_WORDS = {
   ],
   'devices-new-title': ['A new device of yours?', 'Ein neues Gerät von dir?', 'Thiết bị mới của bạn?'],
   'devices-new': [
-    'has signed in as you. It can be called, and reads your calls, once you put it on your list. Do so only if it shows this code:',
+    'has signed in as you. Calls ring there once you approve it. Do so only if it shows this code:',
     'hat sich als du angemeldet. Dort klingeln Anrufe, sobald du es bestätigst. Tu das nur, wenn es diesen Code zeigt:',
     'đã đăng nhập bằng tên bạn. Thiết bị sẽ nhận cuộc gọi khi bạn chấp thuận. Chỉ chấp thuận nếu nó hiện mã này:',
   ],

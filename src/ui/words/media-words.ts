@@ -60,7 +60,7 @@ export const MEDIA_WORDS = {
   'calls-themselves': ['Calls themselves', 'Nennt sich', 'Tự gọi mình là'],
   'checking-the-caller': ['Checking the caller …', 'Anrufer wird geprüft …', 'Đang kiểm tra người gọi …'],
   'caller-verified': [
-    'Verified: the call’s key is theirs, the key log proves it.',
+    'Verified: the key log proves that the call’s key is theirs.',
     'Geprüft: Der Schlüssel des Anrufs gehört dieser Person, das Schlüsselprotokoll beweist es.',
     'Đã xác minh: khóa của cuộc gọi là của người này, nhật ký khóa chứng minh điều đó.',
   ],

@@ -8,6 +8,7 @@ export const NEWS_WORDS = {
   'name-unknown-program': ['An unknown program', 'Ein unbekanntes Programm', 'Một chương trình không rõ'],
   'name-browser': ['A browser', 'Ein Browser', 'Một trình duyệt'],
   'name-program': ['{0} on {1}', '{0} auf {1}', '{0} trên {1}'],
+  'failure-attempt-left': ['One more try.', 'Noch ein Versuch.', 'Còn một lần thử.'],
   'failure-attempts-left': ['{0} more tries.', 'Noch {0} Versuche.', 'Còn {0} lần thử.'],
   'failure-retry-in': ['Try again in {0}.', 'Versuche es in {0} noch einmal.', 'Hãy thử lại sau {0}.'],
   'failure-another-log': [
@@ -46,7 +47,7 @@ export const NEWS_WORDS = {
     'Khóa cuộc gọi còn dành cho một thiết bị nữa của bạn, {0}, mà chỉ máy chủ xác nhận. Đó có phải thiết bị của bạn không?',
   ],
   'failure-sign-in-refused': [
-    'Another device of this account has refused the sign-in. Until {0} the address opens nothing, and then a new account.',
+    'Another device of this account has refused the sign-in. Until {0} nobody can sign in with the address; then it opens a new account.',
     'Ein anderes Gerät dieses Kontos hat die Anmeldung abgelehnt. Bis {0} öffnet die Adresse nichts, danach ein neues Konto.',
     'Một thiết bị khác của tài khoản này đã từ chối lần đăng nhập. Đến {0}, địa chỉ này không mở được gì; sau đó sẽ mở tài khoản mới.',
   ],
@@ -56,7 +57,7 @@ export const NEWS_WORDS = {
     'mọi thiết bị đã được thay bằng một thiết bị mới, hoặc có người khác đăng nhập dưới tên đó',
   ],
   'reset-first-list': [
-    'the devices have a list from now on, which no device that you know has signed',
+    'there is now a list of the devices, which no device that you know has signed',
     'die Geräte haben ab jetzt eine Liste, die kein dir bekanntes Gerät unterschrieben hat',
     'từ nay các thiết bị có danh sách, nhưng không thiết bị nào bạn biết đã ký',
   ],
@@ -115,7 +116,7 @@ export const NEWS_WORDS = {
     '{0} wurde nicht angerufen: Eine App dort ist zu alt für die Verschlüsselung dieses Anrufs.',
     'Không gọi được {0}: ứng dụng của họ quá cũ so với cách mã hóa của cuộc gọi này.',
   ],
-  'ending-cancelled': ['The call was given up.', 'Der Anruf wurde abgebrochen.', 'Cuộc gọi đã bị hủy.'],
+  'ending-cancelled': ['The call was cancelled.', 'Der Anruf wurde abgebrochen.', 'Cuộc gọi đã bị hủy.'],
   'ending-declined': ['The call was declined.', 'Der Anruf wurde abgelehnt.', 'Cuộc gọi đã bị từ chối.'],
   'ending-unanswered': ['Nobody has answered.', 'Niemand hat abgenommen.', 'Không có ai trả lời.'],
   'ending-caller-lost': [

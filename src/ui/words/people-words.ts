@@ -52,7 +52,7 @@ export const PEOPLE_WORDS = {
   ],
   'contacts-remove-yes': ['Remove', 'Entfernen', 'Xóa'],
   'contacts-removed': [
-    '{0} is no contact any more.',
+    '{0} is no longer a contact.',
     '{0} ist kein Kontakt mehr.',
     '{0} không còn là liên hệ.',
   ],
@@ -189,7 +189,7 @@ export const PEOPLE_WORDS = {
   ],
   'account-passkeys': ['Passkeys', 'Passkeys', 'Khóa truy cập'],
   'account-passkeys-none': [
-    'With one you sign in by fingerprint, face or PIN, in place of a code.',
+    'A passkey signs you in by fingerprint, face or PIN, without a code.',
     'Damit meldest du dich mit Fingerabdruck, Gesicht oder PIN an, ohne Code.',
     'Với khóa truy cập, bạn đăng nhập bằng vân tay, khuôn mặt hoặc PIN thay cho mã.',
   ],
@@ -252,7 +252,7 @@ export const PEOPLE_WORDS = {
     'Lần đăng nhập đã được chấp thuận. Tiếp theo thiết bị đó xin vào danh sách của bạn.',
   ],
   'notice-sign-in-refused': [
-    'The sign-in is refused. For seven days its address opens nothing, then a new account, unless you confirm a code to it while you are signed in.',
+    'The sign-in is refused. For seven days nobody can sign in with its address; then it opens a new account. To keep the address, confirm a code to it while you are signed in.',
     'Die Anmeldung ist abgelehnt. Sieben Tage lang öffnet ihre Adresse nichts, danach ein neues Konto, außer du bestätigst angemeldet einen Code an sie.',
     'Lần đăng nhập đã bị từ chối. Trong bảy ngày địa chỉ đó không mở được gì, sau đó mở tài khoản mới, trừ khi bạn xác nhận một mã gửi tới nó khi đang đăng nhập.',
   ],
