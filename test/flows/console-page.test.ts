@@ -13,6 +13,7 @@ import { DevPerson } from '../support/dev-person.ts'
 import { freePort } from '../support/free-port.ts'
 import { until } from '../support/nodes.ts'
 import { openServer } from '../support/open-server.ts'
+import { faultsOf } from '../support/operator-page.ts'
 import type { OpenOptions, OpenServer } from '../support/server.ts'
 import { long } from '../support/size.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -100,12 +101,13 @@ t.test('the code of a sign-in appears, is said aloud and copied', { skip }, asyn
   const { items } = await app.get(200, 'GET /dev/inbox?to=ann@example.org')
   const { otp } = items[0]
   t.equal(await code.innerText(), otp)
+  t.same(await faultsOf(page), [])
   t.equal(
     await page.locator('[aria-live=polite]').innerText(),
     `code ${[...otp].join(' ')} for ann@example.org`,
   )
   await page.getByRole('button', { name: `Copy code ${otp}` }).click()
-  await page.getByText('copied').first().waitFor()
+  await page.locator('.copy[data-copied]').waitFor()
   t.equal(await page.evaluate('navigator.clipboard.readText()'), otp)
   await page.locator('.codes .opening').click()
   t.match(await page.locator('.codes .message').innerText(), otp)

@@ -34,7 +34,7 @@ export function copyButton(
 ): TemplateResult {
   const isCopied = page.state.copied === key
   return html`<button type="button" class="copy" aria-label=${name ?? nothing} data-copied=${isCopied ? '' : nothing}
-    @click=${() => copy(page, key, text)}>${label}<span class="hint" aria-hidden="true">${isCopied ? 'copied' : 'copy'}</span></button>`
+    @click=${() => copy(page, key, text)}>${label}<span class="hint" data-hint=${isCopied ? 'copied' : 'copy'} aria-hidden="true"></span></button>`
 }
 
 /** A row that opens and closes; `summary` is on the button, `onOpen` is called before its content is requested. */
