@@ -86,7 +86,7 @@ function shellOf(prefix: string, importMap: string, { title, folder, facts }: Sh
 <script type="module" src="${prefix}/web/${folder}/main.js"></script>
 </head>
 <body>
-<main${data}><noscript>This page needs JavaScript.</noscript></main>
+<main${data}><p class="quiet centred">One moment …</p><noscript>This page needs JavaScript.</noscript></main>
 </body>
 </html>
 `

@@ -28,6 +28,7 @@ interface PageState {
 
 let state: PageState = { filter: '', open: new Set() }
 const main = document.querySelector('main')!
+main.replaceChildren()
 
 function update(change: Partial<PageState>): void {
   state = { ...state, ...change }
