@@ -45,4 +45,7 @@ for (const name of names.filter(isForeign)) {
   bytes += statSync(path).size
   rmSync(path)
 }
-if (bytes > 0) process.stdout.write(`prune-install: took out ${Math.round(bytes / 1e6)} MB\n`)
+if (bytes > 0)
+  process.stdout.write(
+    `callsign: took out ${Math.round(bytes / 1e6)} MB of node_modules that nothing here loads\n`,
+  )
