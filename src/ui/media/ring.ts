@@ -67,8 +67,8 @@ export class CallsignRing extends CallsignElement {
       }
 
       .row button {
-        flex: 1 1 7rem;
-        padding: 0 0.4rem;
+        flex: 1 1 auto;
+        white-space: nowrap;
       }
 
       button.end {
