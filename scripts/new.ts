@@ -2,7 +2,7 @@
 /** Makes a calling app in a new folder: one of `templates`, the SDK, and the keys of a running server's log. */
 
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { developmentPins } from '../src/app/development.ts'
 import { messageOf } from '../src/errors.ts'
@@ -39,6 +39,7 @@ await runCommand({
     const template = TEMPLATES.get(name)
     if (template === undefined)
       throw new UsageError(`there is no template ${name}, only ${[...TEMPLATES.keys()].join(', ')}`)
+    if (existsSync(folder) && !statSync(folder).isDirectory()) throw new UsageError(`${folder} is a file`)
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new UsageError(`${folder} is not empty`)
     const server = optional(flags, 'server') ?? 'http://127.0.0.1:8080'
     const pins = await developmentPins(server).catch(error => {
@@ -59,7 +60,7 @@ await runCommand({
     rewrite(path, `{ vkey: '', vrfPublicKey: '' }`, JSON.stringify(pins))
     process.stdout.write(`An app for ${server} is in ${folder}. Go on with:
 
-  cd ${flags.folder}
+  cd ${quoted(String(flags.folder))}
   npm install
   ${template.start}
 
@@ -68,6 +69,11 @@ Open its page in two browsers, sign in as two people, and take the codes from ${
     return 0
   },
 })
+
+/** As a shell reads it. */
+function quoted(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+}
 
 function rewrite(path: string, before: string, after: string): void {
   writeFileSync(

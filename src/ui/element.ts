@@ -98,7 +98,8 @@ export abstract class CallsignElement extends LitElement {
       <p>${question.sentence}</p>
       ${question.code === undefined ? nothing : html`<p class="digits" aria-label=${word('code-to-compare')}>${question.code}</p>`}
       <p class="row">
-        <button class="main" @click=${() => question.goOn()}>${word('go-on')}</button>
+        <button class="main" ?disabled=${this.doing.has('go-on')}
+          @click=${() => this.act('go-on', () => question.goOn())}>${word('go-on')}</button>
         ${
           question.compare === undefined
             ? nothing

@@ -97,9 +97,12 @@ export const WITHOUT_FRONTS: Readonly<Record<string, string>> = {
   witnesses: 'its first story has two fronts',
   migrate: 'of nodes, which have fronts already',
   'moderation-page': 'the writer answers all of the server API',
+  'operator-pages': 'types commands of operators, which ask the writer',
   'operator-page': 'the writer answers all of the server API; fronts has the page itself',
   process:
     'settings, keys and refusals to start come before the fronts; kill and certificates stop and start them',
+  proxy: 'a proxy sends what public-files and stomp-web-socket ask',
+  'socket-page': 'the programs of a page ask what stomp-js asks',
   protocol: 'the program of a page makes the calls of call-story',
   'python-grpc': GRPC,
   'register-refusals': GRPC,

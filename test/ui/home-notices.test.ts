@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { button } from '../support/client-page.ts'
-import { newPerson, openHome } from '../support/home-page.ts'
+import { newPerson, openHome, signInAs } from '../support/home-page.ts'
 import { faultsOf } from '../support/operator-page.ts'
 
 const browser = (await openBrowser(t)) as Browser
@@ -75,3 +75,25 @@ for (const [lang, address, send, devices] of [
     t.equal(width, window, 'nothing is wider than the phone')
   })
 }
+
+t.test('a question is answered once, and is not the next user’s', { skip: skipWithoutChromium }, async t => {
+  const house = await openHome(t, browser)
+  const page = await newPerson(house, 'Ann')
+  const ask = `import('/dev/modules/src/app/app.js').then(({ CallsignError }) => {
+    globalThis.accepted = 0
+    me.contacts.acceptKeys = async () => { accepted += 1 }
+    document.querySelector('callsign-notices').tell(new CallsignError('KEYS_RESET', 'new keys', { members: { userId: '7', listHash: 'x' } }))
+  })`
+  await page.evaluate(ask)
+  await button(page, 'Go on').click()
+  await button(page, 'Go on').waitFor({ state: 'detached' })
+  t.equal(await page.evaluate('accepted'), 1)
+
+  await page.evaluate(ask)
+  await page.evaluate(`document.querySelector('callsign-notices').show('bad', 'For Ann alone')`)
+  await button(page, 'Go on').waitFor()
+  await button(page, 'Sign out').click()
+  await signInAs(page, 'Bob')
+  t.equal(await page.getByText('For Ann alone').count(), 0)
+  t.equal(await button(page, 'Go on').count(), 0)
+})

@@ -214,7 +214,15 @@ export class CallsignAddContact extends HomeElement {
     const { me } = this
     const { href, pathname, origin } = location
     if (me?.userId === undefined || me.restriction !== undefined || !IS_LINK.test(href)) return
-    await this.act('open', () => this.#open(href))
+    let isOffline = false
+    await this.act('open', () =>
+      this.#open(href).catch(error => {
+        isOffline = hasCode(error, 'OFFLINE', 'NO_ANSWER')
+        throw error
+      }),
+    )
+    // After the next connection it is opened. Another may have come meanwhile.
+    if (isOffline || location.href !== href) return
     // Else it would be asked again with each reload.
     history.replaceState(history.state, '', PATH_LINK.test(pathname) ? origin : pathname)
   }
@@ -258,9 +266,10 @@ export class CallsignAddContact extends HomeElement {
     this.#scan = scan
     this.requestUpdate()
     await this.updateComplete
-    const text = await scan.read()
-    this.#scan = undefined
-    this.requestUpdate()
+    const text = await scan.read().finally(() => {
+      this.#scan = undefined
+      this.requestUpdate()
+    })
     if (text !== undefined) await this.#open(text)
   }
 

@@ -20,6 +20,8 @@ export abstract class HomeElement extends CallsignElement {
   #stops: readonly (() => void)[] = []
   /** The user whose data was read, and this device's restriction then. */
   #reader: string | undefined
+  /** Was signed in last. */
+  #user: string | undefined
   #loading: Promise<void> | undefined
   #isStale = false
 
@@ -36,6 +38,12 @@ export abstract class HomeElement extends CallsignElement {
     return []
   }
 
+  /** Another user is signed in: what the last one was told or asked is not theirs. */
+  protected forget(): void {
+    this.failure = undefined
+    this.question = undefined
+  }
+
   /** Another user, or none, is signed in. */
   protected clear(): void {}
 
@@ -46,6 +54,11 @@ export abstract class HomeElement extends CallsignElement {
     const reader = me?.userId === undefined ? undefined : `${me.userId} ${me.restriction}`
     if (reader === this.#reader) return
     if (reader?.split(' ')[0] !== this.#reader?.split(' ')[0]) this.clear()
+    const userId = me?.userId
+    if (userId !== undefined && userId !== this.#user) {
+      if (this.#user !== undefined) this.forget()
+      this.#user = userId
+    }
     this.#reader = reader
     if (reader !== undefined) void this.reload()
   }

@@ -132,6 +132,11 @@ export class CallsignNotices extends HomeElement {
     ]
   }
 
+  protected override forget(): void {
+    super.forget()
+    this.#notices = []
+  }
+
   protected override render(): View {
     return html`<div role="status" aria-live="polite">${repeat(
       this.#notices,

@@ -62,6 +62,11 @@ export class CallsignSignIn extends HomeElement {
     if (this.#stage.kind === 'in' && me?.userId === undefined) this.#go({ kind: 'address' })
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback()
+    if (this.#stage.kind === 'code') this.#go(this.#stage)
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback()
     clearInterval(this.#clock)

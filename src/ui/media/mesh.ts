@@ -69,7 +69,10 @@ export class Mesh implements Carrier {
   async #open(): Promise<void> {
     this.#iceServers = await this.#relays()
     if (this.#isClosed) return
-    const onMessage = (message: unknown) => this.#onSealed(message as SealedSignal)
+    const onMessage = (message: unknown) => {
+      // Any user of the server may send to the topic.
+      if (isSealed(message)) this.#onSealed(message)
+    }
     const unwatch = await this.#me
       .watch(topicOf(this.#call), onMessage)
       .catch(error => this.#onRefused(error))
@@ -95,6 +98,8 @@ export class Mesh implements Carrier {
 
   onKey(): void {
     for (const signal of this.#early.splice(0)) this.#onSealed(signal)
+    // Links that older keys asked for were not made.
+    if (this.#unwatch !== undefined) this.onConnected()
   }
 
   /** Says hello on the topic; again after each reconnection. */
@@ -149,13 +154,16 @@ export class Mesh implements Carrier {
       return
     }
     this.#inOrder = this.#inOrder
-      .then(async () => this.#onSignal((await openSignal(call, signal)) as Signal))
+      .then(async () => this.#onSignal((await openSignal(call, signal)) as Signal, signal.epoch))
       // Not from one in the call, or of a key that is gone.
       .catch(() => {})
   }
 
-  #onSignal(signal: Signal): void {
-    if (signal.from === this.#name) return
+  #onSignal(signal: Signal, epoch: number): void {
+    if (this.#isClosed || signal.from === this.#name) return
+    // Someone who was removed has older keys for a while: they make no new link.
+    const isNewest = epoch === this.#call.keys[0]?.epoch
+    if (!isNewest && this.#peers.get(signal.from)?.instance !== signal.instance) return
     if (signal.kind === 'hello') return this.#onHello(signal)
     if (signal.to !== this.#name) return
     if (signal.kind === 'here') return void this.#peerOf(signal)
@@ -257,6 +265,11 @@ const LOOKS_OF_WATCH = 8
 
 function topicOf({ callId }: Call): string {
   return `/topic/dev.media-${callId}`
+}
+
+function isSealed(message: unknown): message is SealedSignal {
+  const { epoch, sealed } = Object(message) as Partial<Record<keyof SealedSignal, unknown>>
+  return typeof epoch === 'number' && typeof sealed === 'string'
 }
 
 const EARLY_MAX = 100

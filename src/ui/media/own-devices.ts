@@ -89,7 +89,8 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
       for (const these of tries) if (these.length > 0 && (await this.#ask(these)) !== 'again') break
       if (kinds.includes('camera') && this.#tracks.has('microphone') && !this.#tracks.has('camera'))
         this.problem ??= word('no-camera-sound-only')
-      for (const kind of kinds) this.#isOff[kind] = !this.#tracks.has(kind)
+      // What was switched off while the browser asked stays so.
+      for (const kind of kinds) this.#isOff[kind] ||= !this.#tracks.has(kind)
     })
   }
 
@@ -144,7 +145,7 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
       if (this.#isOff[kind] || this.#tracks.has(kind)) return
       this.problem = undefined
       await this.#ask([kind])
-      this.#isOff[kind] = !this.#tracks.has(kind)
+      this.#isOff[kind] ||= !this.#tracks.has(kind)
     })
   }
 
@@ -163,6 +164,7 @@ export class OwnDevices extends Emitter<OwnDevicesEvents> {
   /** `again`: another wish may be granted. One that was pulled out since gives way to the browser's choice. */
   async #ask(kinds: readonly OwnKind[], wished = this.#wished): Promise<'done' | 'again'> {
     const present = await listDevices()
+    if (this.#isClosed) return 'done'
     const wish = (kind: OwnKind) => {
       const id = idOf(wished[kind], present[LISTS[kind]])
       return kinds.includes(kind) && (id === undefined ? true : { deviceId: { exact: id } })

@@ -11,9 +11,9 @@ import { nameIn } from '../names.ts'
 import { questionOfAnswer } from '../question.ts'
 import { sentenceOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
-import { Tone } from '../tone.ts'
 import { word } from '../words.ts'
 import { type MediaChoice, rememberChoice } from './own-devices.ts'
+import { startRinging, stopRinging } from './ringing.ts'
 
 export class CallsignRing extends CallsignElement {
   static override properties = { ...CallsignElement.properties, call: { attribute: false } }
@@ -90,13 +90,10 @@ export class CallsignRing extends CallsignElement {
   ]
 
   declare call: Call | undefined
-  readonly #tone = new Tone()
   /** Why the caller does not verify. */
   #refusal: { readonly sentence: string; readonly isQuestion: boolean } | undefined
   #heard: Call | undefined
   #stopHearing: (() => void) | undefined
-  /** The page's title before the ring, and the ring's. */
-  #titles: readonly [before: string, own: string] | undefined
 
   protected override sources() {
     return [this.me, this.call]
@@ -202,19 +199,10 @@ export class CallsignRing extends CallsignElement {
 
   /** Tone and title while it rings; neither a moment longer. */
   #settle(ringing: Call | undefined): void {
-    if (ringing === undefined) {
-      this.#tone.stop()
-      const [before, own] = this.#titles ?? []
-      if (before !== undefined && document.title === own) document.title = before
-      this.#titles = undefined
-      return
-    }
-    if (this.#titles === undefined) this.#tone.start(this.#isInCall ? 'waiting' : 'ring')
+    if (ringing === undefined) return stopRinging(this)
     const { name, isContact } = ringing.caller
-    const [before] = this.#titles ?? [document.title]
-    const says = word(isContact === false ? 'title-of-a-strangers-ring' : 'title-of-a-ring', name)
-    this.#titles = [before, `${says} · ${before}`]
-    document.title = this.#titles[1]
+    const title = word(isContact === false ? 'title-of-a-strangers-ring' : 'title-of-a-ring', name)
+    startRinging(this, title, this.#isInCall ? 'waiting' : 'ring')
   }
 }
 

@@ -81,3 +81,35 @@ t.test('a test tone plays by the chosen speaker, once', { skip: skipWithoutChrom
     speaker: { label: /./ },
   })
 })
+
+const HELD_QUESTION = `
+const ask = navigator.mediaDevices.getUserMedia
+navigator.mediaDevices.getUserMedia = async wish => {
+  await new Promise(resolve => { globalThis.allow = resolve })
+  return ask(wish)
+}`
+
+t.test(
+  'what is switched off while the browser asks stays off; a lobby that has gone opens nothing',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, await launchWithCameras(t))
+    const page = await openPage(house)
+    await page.evaluate(HELD_QUESTION)
+    await show(page, 'callsign-lobby')
+    await until(page, 'globalThis.allow !== undefined')
+    await button(page, 'Microphone on').click()
+    await page.evaluate('allow()')
+    await until(page, `${PICTURE}?.videoWidth > 0`)
+    t.ok(await button(page, 'Microphone off').isVisible())
+    t.same(await page.evaluate(`live('audio').map(({ enabled }) => enabled)`), [false])
+
+    await page.evaluate('globalThis.allow = undefined')
+    await show(page, 'callsign-lobby')
+    await until(page, 'globalThis.allow !== undefined')
+    await page.evaluate(`document.querySelector('callsign-lobby').remove()`)
+    await page.evaluate('allow()')
+    await until(page, `opened.length === 4 && live('audio').length + live('video').length === 0`)
+    t.pass('both are closed')
+  },
+)

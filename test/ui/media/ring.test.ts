@@ -68,3 +68,22 @@ t.test('a declined call ends for both', { skip: skipWithoutChromium }, async t =
   await until(ann, `call.state === 'ended'`)
   t.equal(await bob.evaluate('tones()'), 0)
 })
+
+t.test('two calls share one tone and the title', { skip: skipWithoutChromium }, async t => {
+  const house = await openHome(t, await launchWithCameras(t))
+  const bob = await openPerson(house, 'Bob')
+  const callers = [await openPerson(house, 'Ann'), await openPerson(house, 'Cleo')]
+  const title = await bob.title()
+  for (const [at, caller] of callers.entries()) {
+    const [, bobId] = await befriendPages(caller, bob)
+    await caller.evaluate(`me.call(['${bobId}']).then(call => { globalThis.call = call })`)
+    await until(bob, `me.calls.length === ${at + 1}`)
+  }
+  await bob.evaluate(`document.querySelector('main').append(
+    ...me.calls.map(call => Object.assign(document.createElement('callsign-ring'), { me, call })))`)
+  await until(bob, 'tones() === 1')
+  t.match(await bob.title(), new RegExp(`^☎ \\S+ calls · ${title}$`))
+  for (const caller of callers) await caller.evaluate('call.end()')
+  await until(bob, 'tones() === 0')
+  t.equal(await bob.title(), title)
+})
