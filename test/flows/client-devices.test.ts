@@ -242,7 +242,7 @@ t.test(
     await askToBe(thief, 'Ann')
     await button(ann, 'It is not me: refuse').click()
     await ann.getByText('For seven days nobody can sign in with its address').waitFor()
-    await page.getByText('For seven days its address opens nothing').waitFor()
+    await page.getByText('For seven days nobody can sign in with its address').waitFor()
     t.equal(await page.getByLabel('Code of the sign-in').count(), 0, 'no device asks any more')
     await thief.getByText('Another device of this account has refused the sign-in. Until').waitFor()
     await button(thief, 'Begin again').click()
