@@ -57,6 +57,18 @@ export class Contacts {
     return this.#session.request('GET friend', undefined, page)
   }
 
+  /** All contacts, newest first: as many pages as a user's can have. */
+  async all(): Promise<readonly Contact[]> {
+    const all: Contact[] = []
+    let cursor: string | undefined
+    for (let pages = 0; pages < PAGES_MAX && (pages === 0 || cursor !== undefined); pages++) {
+      const page = await this.list({ limit: 200, ...(cursor !== undefined && { cursor }) })
+      all.push(...page.items)
+      cursor = page.nextCursor
+    }
+    return all
+  }
+
   /**
    * The name to show for a person in any list or message: this user's own name for them, else their display name. For contacts it is
    * the present one.
@@ -74,7 +86,7 @@ export class Contacts {
 
   /** The names of all contacts as the server has them. */
   loadNames(): Promise<void> {
-    return this.#names.load(() => this.#all())
+    return this.#names.load(() => this.all())
   }
 
   requests(
@@ -197,12 +209,6 @@ export class Contacts {
     return this.#keyLog.acceptKeys(userId, listHash)
   }
 
-  /** As many pages as a user's contacts can have. */
-  async #all(page: PageParams = {}, left = 10): Promise<readonly Contact[]> {
-    const { items, nextCursor: cursor } = await this.list({ limit: 200, ...page })
-    return cursor === undefined || left === 1 ? items : [...items, ...(await this.#all({ cursor }, left - 1))]
-  }
-
   #requestById(targetUserId: string, message: Said): Promise<ReplyOf<'POST friend-request/by-id'>> {
     return this.#session.request('POST friend-request/by-id', { targetUserId, ...message })
   }
@@ -233,3 +239,5 @@ type Said = { readonly message?: string }
 function said(message: string | undefined): Said {
   return message === undefined ? {} : { message }
 }
+
+const PAGES_MAX = 10

@@ -200,7 +200,7 @@ const devicesOf = loading<Omit<DevicesView, keyof LoadedView | 'listState'>>(
 const contactsOf = loading<Omit<ContactsView, keyof LoadedView>>(
   { contacts: [], requests: [] },
   async ({ contacts }) => ({
-    contacts: await allOf(page => contacts.list(page)),
+    contacts: await contacts.all(),
     requests: await allOf(page => contacts.requests('incoming', page)),
   }),
   ['friend_request', 'friend_request_cancelled', 'contact_added', 'contact_changed', 'contact_removed'],

@@ -44,7 +44,7 @@ async function newApp(t: Test, { template, packages = [], name = 'My App' }: Mad
 
 t.test('vite, by the commands and programs of the page', { skip: skipWithoutChromium }, async t => {
   const command = blocks.find(({ language }) => language === 'console')!.text
-  const [, name = ''] = /^\$ npx callsign new (\S+)\n$/.exec(command) ?? []
+  const [, name = ''] = /^\$ npx callsign new \.\.\/(\S+)\n$/.exec(command) ?? []
   const { app, server } = await newApp(t, { name })
   for (const [at, { language, text }] of blocks.entries())
     if (language === 'ts') writeFileSync(join(app, 'src', `block-${at}.ts`), text)

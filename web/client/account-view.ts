@@ -3,10 +3,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { LoginMethod } from '../../src/app/app.ts'
-import { whenText } from '../../src/ui/when.ts'
+import { timeView, whenText } from '../../src/ui/when.ts'
 import type { App } from './app.ts'
 import type { State } from './state.ts'
-import { timeView, type View } from './view-parts.ts'
+import type { View } from './view-parts.ts'
 
 export function accountView(state: State, app: App): TemplateResult {
   return html`${closedRingsView(state, app)} ${passkeysView(state, app)} ${dataView(state, app)}`

@@ -17,9 +17,11 @@ export class Contacts {
   /** Reads everything; a user without contacts gets a link to share at once. */
   async load(): Promise<void> {
     const list = this.#me.contacts
-    const [contacts, requests, asked] = (
-      await Promise.all([list.list(), list.requests('incoming'), list.requests('outgoing')])
-    ).map(({ items }) => items) as [readonly Contact[], readonly FriendRequest[], readonly FriendRequest[]]
+    const [contacts, { items: requests }, { items: asked }] = await Promise.all([
+      list.all(),
+      list.requests('incoming'),
+      list.requests('outgoing'),
+    ])
     const isContact = (id: string) => contacts.some(({ userId }) => userId === id)
     const marked = new Set([...this.#store.state.marked].filter(isContact))
     this.#store.update({ contacts, requests, asked, marked, areContactsLoaded: true })

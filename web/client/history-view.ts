@@ -2,11 +2,11 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { PastCall } from '../../src/app/app.ts'
+import { durationText } from '../../src/ui/call/status.ts'
 import { whenText } from '../../src/ui/when.ts'
 import type { App } from './app.ts'
 import { personName } from './names.ts'
 import type { State } from './state.ts'
-import { durationText } from './times.ts'
 import { namesText, type View } from './view-parts.ts'
 
 export function historyView(state: State, app: App): View {

@@ -7,11 +7,12 @@ import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
 import type { Contact, FriendRequest, Opened } from '../../src/app/app.ts'
+import { avatarView } from '../../src/ui/avatar.ts'
 import type { CameraScan } from '../../src/ui/home/scanner.ts'
 import type { App } from './app.ts'
 import { personName } from './names.ts'
 import type { State } from './state.ts'
-import { avatar, type View } from './view-parts.ts'
+import type { View } from './view-parts.ts'
 
 /** Askers, whom an opened link or code leads to, and the asked users. */
 export function requestsView(state: State, app: App): TemplateResult {
@@ -22,7 +23,7 @@ export function requestsView(state: State, app: App): TemplateResult {
     ${repeat(
       asked,
       idOf,
-      request => html`<section class="card slim">${avatar(request.user.displayName)}
+      request => html`<section class="card slim">${avatarView(request.user.displayName)}
         <p class="grow">You have asked <strong dir="auto">${request.user.displayName}</strong>. They accept in their tab.</p>
         <button class="plain" @click=${() => app.act('cancel', () => app.contacts.cancel(request))}>Take back</button>
       </section>`,
@@ -67,7 +68,7 @@ function requestView(request: FriendRequest, doing: ReadonlySet<string>, app: Ap
   const { user } = request
   const isWaiting = doing.has('answer-request')
   const act = (verb: 'accept' | 'decline') => app.act('answer-request', () => app.contacts[verb](request))
-  return html`<section class="card attention slim">${avatar(user.displayName)}
+  return html`<section class="card attention slim">${avatarView(user.displayName)}
     <p class="grow"><strong dir="auto">${user.displayName}</strong> wants to be your contact.</p>
     <p class="row">
       <button class="main" ?disabled=${isWaiting} @click=${() => act('accept')}>Accept</button>
@@ -102,7 +103,7 @@ function contactView(state: State, contact: Contact, app: App): TemplateResult {
           .checked=${marked.has(userId)} @change=${() => app.contacts.mark(userId)}>`
         : nothing
     }
-    ${avatar(name)}<span class="name" dir="auto">${name}
+    ${avatarView(name)}<span class="name" dir="auto">${name}
       ${alias === undefined ? nothing : html`<span class="quiet own-name" dir="auto">${displayName}</span>`}</span>
     <span class="what">
       ${callButtons(state, contact, app)}

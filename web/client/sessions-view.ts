@@ -3,10 +3,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { programName, shownName } from '../../src/ui/names.ts'
-import { whenText } from '../../src/ui/when.ts'
+import { timeView, whenText } from '../../src/ui/when.ts'
 import type { App } from './app.ts'
 import type { State, UserSession } from './state.ts'
-import { timeView, type View } from './view-parts.ts'
+import type { View } from './view-parts.ts'
 
 export function sessionsView({ sessions, doing }: State, app: App): View {
   if (sessions.length === 0) return nothing

@@ -2,9 +2,9 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { deviceRows } from '../../src/ui/home/device-rows.ts'
+import { timeView } from '../../src/ui/when.ts'
 import type { App } from './app.ts'
 import type { Challenge, State } from './state.ts'
-import { timeView } from './view-parts.ts'
 
 export function signInView(state: State, app: App): TemplateResult {
   if (state.stage === 'waiting') return waitingView(state, app)

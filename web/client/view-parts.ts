@@ -1,21 +1,9 @@
 /** Small parts that several views draw. */
 
-import { html, type nothing, type TemplateResult } from 'lit-html'
-import { whenText } from '../../src/ui/when.ts'
+import type { nothing, TemplateResult } from 'lit-html'
 import type { Connection } from './state.ts'
 
 export type View = TemplateResult | typeof nothing
-
-/** The first letter of a name, in one of six colours that goes with it. */
-export function avatar(name: string): TemplateResult {
-  const [first] = new Intl.Segmenter().segment(name)
-  const letter = first?.segment.toUpperCase() ?? '?'
-  return html`<span class="avatar tint${letter.codePointAt(0)! % 6}" aria-hidden="true">${letter}</span>`
-}
-
-export function timeView(at: string): TemplateResult {
-  return html`<time datetime=${at}>${whenText(new Date(at))}</time>`
-}
 
 /** `Ann`, `Ann and Bob`, `Ann, Bob and 2 more`. */
 export function namesText(names: readonly string[]): string {

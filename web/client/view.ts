@@ -6,6 +6,7 @@ import { repeat } from 'lit-html/directives/repeat.js'
 import '../../src/ui/media/ring.ts'
 import '../../src/ui/home/devices.ts'
 import '../../src/ui/home/proof.ts'
+import { avatarView } from '../../src/ui/avatar.ts'
 import { accountView } from './account-view.ts'
 import type { App } from './app.ts'
 import { historyView } from './history-view.ts'
@@ -14,7 +15,7 @@ import { addView, contactsView, requestsView } from './people-view.ts'
 import { sessionsView } from './sessions-view.ts'
 import { crowdedView, signInView } from './sign-in-view.ts'
 import type { NoticeAction, State } from './state.ts'
-import { avatar, CONNECTIONS, type View } from './view-parts.ts'
+import { CONNECTIONS, type View } from './view-parts.ts'
 
 export function titleOf({ user, call }: State): string {
   if (user === undefined) return 'Callsign client'
@@ -81,7 +82,7 @@ function headerView({ user, connection }: State, app: App): TemplateResult {
       user === undefined
         ? nothing
         : html`<p class="connection ${connection}" role="status">${CONNECTIONS[connection]}</p>
-          <p class="who">${avatar(user.displayName)}<span class="name" dir="auto">${user.displayName}</span></p>
+          <p class="who">${avatarView(user.displayName)}<span class="name" dir="auto">${user.displayName}</span></p>
           <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`
     }
   </header>`

@@ -337,8 +337,7 @@ export class CallsignCall extends CallsignElement {
 
   async #loadContacts(): Promise<void> {
     await this.act('contacts', async () => {
-      const page = await this.me?.contacts.list({ limit: 200 })
-      this.#contacts = page?.items ?? []
+      this.#contacts = (await this.me?.contacts.all()) ?? []
     })
   }
 

@@ -76,14 +76,14 @@ export class CallsignContacts extends HomeElement {
 
   protected override async load({ contacts: list }: Callsign): Promise<void> {
     const [contacts, requests, asked] = await Promise.all([
-      list.list({ limit: 200 }),
+      list.all(),
       list.requests('incoming'),
       list.requests('outgoing'),
     ])
-    this.#contacts = contacts.items
+    this.#contacts = contacts
     this.#requests = requests.items
     this.#asked = asked.items
-    const isContact = (id: string) => contacts.items.some(({ userId }) => userId === id)
+    const isContact = (id: string) => contacts.some(({ userId }) => userId === id)
     this.#marked = new Set([...this.#marked].filter(isContact))
   }
 
