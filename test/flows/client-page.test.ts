@@ -61,8 +61,12 @@ async function forgeProofs(route: Route): Promise<void> {
   await route.fulfill({ response: answer, json: { results: forged } })
 }
 
-/** Resolves when the device has a WebRTC connection to the one of this name. */
+/** Resolves when the device has a WebRTC connection to the one of this name. While it rings no tile tells of a link. */
 async function isConnectedTo(page: Page, name: string): Promise<void> {
+  await page
+    .getByRole('status')
+    .filter({ hasText: /^(Audio|Video) call$/ })
+    .waitFor()
   await page
     .locator('figcaption')
     .filter({ hasText: new RegExp(`^\\s*${name}\\s*$`) })
@@ -102,7 +106,7 @@ t.test(
     await button(bob, 'Ask Ann to be contacts').click()
     await button(ann, 'Accept').click()
     await button(ann, 'Video call to Bob').click()
-    await bob.getByText('the key log proves it').waitFor()
+    await bob.getByText('the key log proves that').waitFor()
     t.match(await bob.title(), /Ann calls · Bob/, 'the tab in the background says so in its title')
     await button(bob, 'Answer').click()
 
