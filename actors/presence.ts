@@ -32,6 +32,10 @@ export class LiveConnections implements Presence {
     return this.of(userId).some(connection => connection.deviceId === deviceId)
   }
 
+  hasRestricted(userId: UserId): boolean {
+    return this.of(userId).some(({ isRestricted }) => isRestricted)
+  }
+
   of(userId: UserId): readonly LiveConnection[] {
     return this.#byUser.get(userId) ?? NONE
   }

@@ -228,10 +228,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (call === undefined) return this.#context.stop()
     const nowMs = this.#nowMs()
     const { callId, version } = call
-    const userIds = this.#life.unreached.takeDue(call, nowMs)
+    const unreachable = this.#life.unreached.takeDue(call, nowMs)
+    const userIds = unreachable.map(({ userId }) => userId)
     this.#call = withMoment(call, 'unreachable', userIds, nowMs)
-    const effects = userIds.map(userId => {
-      const event = { kind: 'participant_unreachable' as const, callId, version, userId }
+    const effects = unreachable.map(one => {
+      const event = { kind: 'participant_unreachable' as const, callId, version, ...one }
       return { kind: 'topic' as const, event }
     })
     this.#setUnreachedTimer()

@@ -7,6 +7,11 @@ import { type Call, isPending, memberOf, type Participant } from '../../src/doma
 import type { Presence } from '../../src/domain/devices/presence.ts'
 import type { UserId } from '../../src/domain/ids.ts'
 
+interface Unreachable {
+  readonly userId: UserId
+  readonly hasUnapprovedDevice: boolean
+}
+
 interface Unreached {
   readonly userId: UserId
   readonly dueAtMs: number
@@ -44,15 +49,15 @@ export class UnreachedCallees {
   }
 
   /** Takes out those who had their time, and gives the ones who still are to answer, if they may know of the call. */
-  takeDue(call: Call, nowMs: number): readonly UserId[] {
+  takeDue(call: Call, nowMs: number): readonly Unreachable[] {
     const due = this.#waiting.filter(({ dueAtMs }) => dueAtMs <= nowMs)
     this.#waiting = this.#waiting.slice(due.length)
     return due
-      .map(({ userId }) => userId)
-      .filter(userId => {
+      .filter(({ userId }) => {
         const member = memberOf(call, userId)
         return member?.state === 'invited' && !this.#isConnected(member)
       })
+      .map(({ userId }) => ({ userId, hasUnapprovedDevice: this.#presence.hasRestricted(userId) }))
   }
 
   #isConnected({ userId, devices }: Participant): boolean {

@@ -1506,6 +1506,8 @@ export interface ParticipantUnreachableEvent {
   /** Grows by one with each change of the call: the greater is newer, the same is a repeat. */
   readonly version: number
   readonly userId: string
+  /** A device of theirs is connected and waits for their approval: no call rings there. */
+  readonly hasUnapprovedDevice: boolean
 }
 
 export interface PasskeyOptionsReply {

@@ -352,8 +352,15 @@ export const TOPIC_EVENTS = {
   participant_unreachable: eventForm(
     'participant_unreachable',
     'A hint: for 5 s no device of theirs had a socket or took a push. It may ring yet',
-    { callId: Uint64Text, version: CallVersion, userId: Uint64Text },
-    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, userId }) => ({
+    {
+      callId: Uint64Text,
+      version: CallVersion,
+      userId: Uint64Text,
+      hasUnapprovedDevice: Type.Boolean({
+        description: 'A device of theirs is connected and waits for their approval: no call rings there',
+      }),
+    },
+    ({ kind: type, eventId, sentAtMs: sentAt, callId, version, userId, hasUnapprovedDevice }) => ({
       v,
       type,
       eventId,
@@ -361,6 +368,7 @@ export const TOPIC_EVENTS = {
       callId,
       version,
       userId,
+      hasUnapprovedDevice,
     }),
   ),
   media_changed: participantForm('media_changed', 'A user’s feeds at the media gateway have changed'),

@@ -6,7 +6,16 @@
 import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
-import { askToBe, button, digits, focused, newTab, openHouse, widthsOf } from '../support/client-page.ts'
+import {
+  askToBe,
+  button,
+  contacts,
+  digits,
+  focused,
+  newTab,
+  openHouse,
+  widthsOf,
+} from '../support/client-page.ts'
 import { newPhone, registrationOf } from '../support/device-lists.ts'
 import { openServer } from '../support/open-server.ts'
 import { postJson } from '../support/server.ts'
@@ -248,6 +257,20 @@ t.test(
     await button(thief, 'Begin again').click()
     await askToBe(thief, 'Ann')
     await thief.locator('.notice').getByText('has refused the sign-in. Until').waitFor()
+  },
+)
+
+t.test(
+  'who calls a person whose only open device is not approved is told so',
+  long({ skip: skipWithoutChromium }),
+  async t => {
+    const house = await openHouse(t, browser)
+    const [ann, bob] = await contacts(house)
+    await bob.context().close()
+    const waiting = await newTab(await house.newContext(), house.url, 'Bob')
+    await digits(waiting, 'Code of this device')
+    await button(ann, 'Audio call to Bob').click()
+    await ann.getByRole('status').filter({ hasText: 'Their new device is not approved yet' }).waitFor()
   },
 )
 

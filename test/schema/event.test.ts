@@ -262,8 +262,14 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     PARTICIPANT_FIELDS,
   ],
   participant_unreachable: [
-    { kind: 'participant_unreachable', callId: CALL, version: 4, userId: OTHER },
-    { callId: '56', version: 4, userId: '12' },
+    {
+      kind: 'participant_unreachable',
+      callId: CALL,
+      version: 4,
+      userId: OTHER,
+      hasUnapprovedDevice: true,
+    },
+    { callId: '56', version: 4, userId: '12', hasUnapprovedDevice: true },
   ],
   media_changed: [
     { kind: 'media_changed', callId: CALL, version: 4, participant: PARTICIPANT },

@@ -91,7 +91,7 @@ window.begin = names => {
   const participants = names.map(memberOf)
   window.me = Object.assign(new Told(), {
     userId: '1', deviceId: '11', connection: 'connected', nowMs: () => Date.UTC(2030, 0, 1, 0, 3, 7),
-    contacts: { list: async () => ({ items: [...participants.slice(1), memberOf('Dora', 90)] }) },
+    contacts: { all: async () => [...participants.slice(1), memberOf('Dora', 90)] },
     devices: { list: async () => ({ items: [] }) },
     join: tell('join'),
   })

@@ -4,9 +4,11 @@
  */
 
 import type { Act } from '../../src/app/calls/act.ts'
-import { type Device, isPresent, isUnreachable, type Waiting } from '../../src/app/calls/device.ts'
+import type { Reach } from '../../src/app/calls/call.ts'
+import { type Device, isPresent, reachOf, type Waiting } from '../../src/app/calls/device.ts'
 import { decide, newDevice, nextDeadlineMs } from '../../src/app/calls/device-call.ts'
 import type { Input } from '../../src/app/calls/input.ts'
+import type { CallParticipant } from '../../src/app/wire.ts'
 import { readStoryFile, type StoryFile } from './story-file.ts'
 
 export interface Step {
@@ -81,7 +83,10 @@ export class StoryPlayer {
       const { callId, record, caller } = call
       const { displayName, alias, isContact } = caller
       const people = record?.participants ?? []
-      const unreachable = people.filter(one => isUnreachable(call, one)).map(one => ` without ${one.userId}`)
+      const unreachable = people.flatMap(one => {
+        const { isUnreachable, hasUnapprovedDevice } = reachOf(call, one)
+        return isUnreachable ? [` without ${one.userId}${hasUnapprovedDevice ? ', unapproved' : ''}`] : []
+      })
       const room = record?.roomId === undefined ? '' : ` in room ${record.roomId}`
       const person = `${alias ?? displayName}${isContact ? '' : ', a stranger'}`
       const by = isContact === undefined ? '' : ` by ${person}`
@@ -195,7 +200,7 @@ export class StoryPlayer {
       case 'sending':
         return `sends with key ${this.#keyOf(act.value.key)}`
       case 'participant':
-        return `participant ${act.value.userId} ${act.value.isUnreachable ? 'unreachable' : act.value.state}`
+        return `participant ${act.value.userId} ${stateText(act.value)}`
       case 'media':
         return `media ${act.value.state}`
       case 'key-asked':
@@ -316,6 +321,11 @@ export const QUEUE: readonly string[] = [
   'key_missing',
   'media_ready',
 ]
+
+function stateText({ state, isUnreachable, hasUnapprovedDevice }: CallParticipant & Reach): string {
+  if (!isUnreachable) return state
+  return hasUnapprovedDevice ? 'unreachable, unapproved' : 'unreachable'
+}
 
 /** A person gives up all that goes on, and no request is answered any more: nothing is left, and nothing waits. */
 export function leaveAll(player: StoryPlayer): void {

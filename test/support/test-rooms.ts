@@ -82,6 +82,8 @@ export class TestRooms {
   readonly contacts: ContactStore
   /** Devices that have a socket, as `<userId> <deviceId>`. */
   readonly connected = new Set<string>()
+  /** Users with a connected device that may do little. */
+  readonly restricted = new Set<UserId>()
   /** How many of the next writes of rooms fail. */
   writesToFail = 0
   readonly #t: Test
@@ -100,7 +102,7 @@ export class TestRooms {
     this.clock = new TestClock()
     if (wallMs !== undefined) this.clock.setWallClock(wallMs)
     const { rates = false, admit } = options
-    const { connected, index } = this
+    const { connected, restricted, index } = this
     const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
     const around = (database: LmdbStore) => this.#failing(database)
     const actors = openTestActors(t, { folder, world: this.clock })
@@ -122,7 +124,7 @@ export class TestRooms {
       },
       index,
       facts: new CallFactsReader({ ...world, contacts, index }),
-      presence: { isConnected },
+      presence: { isConnected, hasRestricted: userId => restricted.has(userId) },
       keptReply: (kind, reply) => keptCallReply(kind, reply, { idsAs: world.idsAs, admit }),
       ...(rates && {
         rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)),

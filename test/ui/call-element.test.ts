@@ -201,6 +201,10 @@ t.test('words for each state of call and connection', { skip: skipWithoutChromiu
     [bob(`state: 'invited'`), 'Calling …'],
     [bob(`state: 'ringing'`), 'Ringing …'],
     [bob(`state: 'invited', isUnreachable: true`), 'Can’t be reached now'],
+    [
+      bob(`state: 'invited', isUnreachable: true, hasUnapprovedDevice: true`),
+      'Their new device is not approved yet',
+    ],
     [`become({ state: 'rejoining' })`, 'Coming back: asking the others for the key …'],
     [`become({ state: 'keyless' })`, 'Nobody has given this device the key.'],
   ] as const) {

@@ -114,7 +114,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   participant_joined: { ...CALL, participant: { ...BOB_IN_CALL, identity: 'q3Zt0vJm8sXKc1YwPbL5eR' } },
   participant_left: { ...CALL, participant: { ...BOB_IN_CALL, state: 'left', leftAt: AT } },
   participant_declined: { ...CALL, participant: { ...BOB_RINGS, state: 'declined' } },
-  participant_unreachable: { ...CALL, userId: BOB.userId },
+  participant_unreachable: { ...CALL, userId: BOB.userId, hasUnapprovedDevice: true },
   media_changed: { ...CALL, participant: { ...BOB_IN_CALL, feedIds: [5_635_983_684_674_327] } },
   host_changed: { ...CALL, hostUserId: BOB.userId },
   call_status: { ...CALL, status: 'active' },

@@ -73,6 +73,11 @@ export interface Reach {
    * reached now. A phone of theirs may ring yet, and the state then changes.
    */
   readonly isUnreachable?: true
+  /**
+   * Only with `isUnreachable`: the person has the app open on a device that they have not approved, where no call rings. Say
+   * that they are to approve it.
+   */
+  readonly hasUnapprovedDevice?: true
 }
 
 /** With the name that a screen shows. */

@@ -7,7 +7,7 @@ import type { Failure } from '../callsign-error.ts'
 import type { SetChange } from '../devices/key-members.ts'
 import type { Named } from '../names.ts'
 import type { CallParticipant, CallRecord, KeysReason, KeyUpdateEvent, QueueEvent } from '../wire.ts'
-import type { CallEnding, CallGateway, CallState, KeyAsk } from './call.ts'
+import type { CallEnding, CallGateway, CallState, KeyAsk, Reach } from './call.ts'
 
 export interface Device {
   readonly userId: string
@@ -87,7 +87,7 @@ export interface DeviceCall {
   /** Whom this device has removed: they are in no set that it makes or takes. */
   readonly removed: readonly string[]
   /** Invitations of people whom it does not reach; each until the person's state changes. */
-  readonly unreachable: readonly Pick<CallParticipant, 'userId' | 'invitedAt'>[]
+  readonly unreachable: readonly (Pick<CallParticipant, 'userId' | 'invitedAt'> & { readonly reach: Reach })[]
   /** Devices in the call that a key of this device could not be sealed for: none is made for them alone. */
   readonly without: readonly string[]
   /** Devices that have asked, and are to have the next key. */
@@ -385,9 +385,10 @@ export interface Invite {
   readonly set?: KeySet
 }
 
-export function isUnreachable({ unreachable }: DeviceCall, person: CallParticipant): boolean {
+export function reachOf({ unreachable }: DeviceCall, person: CallParticipant): Reach {
   const { userId, state, invitedAt } = person
-  return state === 'invited' && unreachable.some(one => one.userId === userId && one.invitedAt === invitedAt)
+  if (state !== 'invited') return {}
+  return unreachable.find(one => one.userId === userId && one.invitedAt === invitedAt)?.reach ?? {}
 }
 
 /** The state that an app sees. */

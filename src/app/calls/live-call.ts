@@ -15,7 +15,7 @@ import type {
   KeyAsk,
   KeyDevice,
 } from './call.ts'
-import { type DeviceCall, isUnreachable, newestKey, stateOf } from './device.ts'
+import { type DeviceCall, newestKey, reachOf, stateOf } from './device.ts'
 import type { CallCommand } from './input.ts'
 
 /** The device as far as a call of it needs it. */
@@ -112,7 +112,7 @@ export class LiveCall extends Emitter<CallEvents> implements Call {
     this.#participants ??= (this.#now.record?.participants ?? []).map(one => ({
       ...one,
       name: this.#shell.names.of(one).name,
-      ...(isUnreachable(this.#now, one) && { isUnreachable: true }),
+      ...reachOf(this.#now, one),
     }))
     return this.#participants
   }

@@ -1,7 +1,8 @@
 /** A call's record and the events of its topic; the greater version wins. */
 
-import type { CallRecord, CallTopicEvent } from '../wire.ts'
-import { isAsking, isUnreachable, newestKey } from './device.ts'
+import type { CallRecord, CallTopicEvent, ParticipantUnreachableEvent } from '../wire.ts'
+import type { Reach } from './call.ts'
+import { isAsking, newestKey, reachOf } from './device.ts'
 import { close, closeSoon } from './ending.ts'
 import { isElsewhere, isOver, refresh } from './record.ts'
 import { ask, onBehind, onHostChanged } from './rejoining.ts'
@@ -39,7 +40,7 @@ function show(turn: Turn, record: CallRecord): void {
 }
 
 export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void {
-  if (event.type === 'participant_unreachable') return onUnreachable(turn, callId, event.userId)
+  if (event.type === 'participant_unreachable') return onUnreachable(turn, callId, event)
   const record = turn.call(callId)?.record
   if (record === undefined || event.version < record.version) return
   turn.change(callId, { record: withEvent(record, event) })
@@ -62,13 +63,19 @@ export function onTopic(turn: Turn, callId: string, event: CallTopicEvent): void
 }
 
 /** A hint, whatever its version: it changes nothing of the record, and holds as long as the person is to answer. */
-function onUnreachable(turn: Turn, callId: string, userId: string): void {
+function onUnreachable(
+  turn: Turn,
+  callId: string,
+  { userId, hasUnapprovedDevice }: ParticipantUnreachableEvent,
+): void {
   const call = turn.call(callId)
   const participant = call?.record?.participants.find(one => one.userId === userId)
-  if (call === undefined || participant?.state !== 'invited' || isUnreachable(call, participant)) return
+  if (call === undefined || participant?.state !== 'invited' || reachOf(call, participant).isUnreachable)
+    return
   const others = call.unreachable.filter(one => one.userId !== userId)
-  turn.change(callId, { unreachable: [...others, { userId, invitedAt: participant.invitedAt }] })
-  turn.act({ do: 'emit', callId, name: 'participant', value: { ...participant, isUnreachable: true } })
+  const reach: Reach = { isUnreachable: true, ...(hasUnapprovedDevice && { hasUnapprovedDevice }) }
+  turn.change(callId, { unreachable: [...others, { userId, invitedAt: participant.invitedAt, reach }] })
+  turn.act({ do: 'emit', callId, name: 'participant', value: { ...participant, ...reach } })
 }
 
 /** A callee is in. A caller that has restarted since asks them for the key. */

@@ -157,6 +157,8 @@ export type CallTopicEvent =
       readonly callId: CallId
       readonly version: number
       readonly userId: UserId
+      /** A device of theirs is connected that waits for its user's approval: no call rings there. */
+      readonly hasUnapprovedDevice: boolean
     }
   | {
       readonly kind: 'host_changed'

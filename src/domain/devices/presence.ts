@@ -5,4 +5,6 @@ import type { DeviceId, UserId } from '../ids.ts'
 export interface Presence {
   /** Whether the device has a signed-in connection at this moment. */
   isConnected(userId: UserId, deviceId: DeviceId): boolean
+  /** Whether a device is connected that may do little, so that no call rings there. */
+  hasRestricted(userId: UserId): boolean
 }

@@ -45,9 +45,7 @@ function memberView(
   const canRemove = call.isHost && !isOwn && !GONE.has(state) && call.state === 'active'
   const facts = [
     ...(member.userId === call.hostUserId ? [word('call-host')] : []),
-    ...(isOwn || state === 'joined'
-      ? []
-      : [word(member.isUnreachable ? 'call-state-unreachable' : STATES[state])]),
+    ...(isOwn || state === 'joined' ? [] : [word(stateWordOf(member))]),
   ]
   return html`<li>${avatarView(name)}
     <span class="grow name"><span dir="auto">${name}</span>${isOwn ? html` (${word('call-you')})` : nothing}</span>
@@ -73,6 +71,11 @@ function inviteesView(call: Call, contacts: readonly Contact[], { doing, invite 
         <button ?disabled=${doing.has('invite')} aria-label=${word('call-invite-person', alias)}
           @click=${() => invite(userId)}>${word('call-invite')}</button></li>`,
     )}</ul>`
+}
+
+function stateWordOf({ state, isUnreachable, hasUnapprovedDevice }: CallMember) {
+  if (!isUnreachable) return STATES[state]
+  return hasUnapprovedDevice ? 'call-state-unapproved' : 'call-state-unreachable'
 }
 
 const STATES = {

@@ -37,7 +37,8 @@ function ringingText(others: readonly CallMember[]): string {
   if (others.some(({ state }) => state === 'ringing')) return word('call-ringing')
   const called = others.filter(({ state }) => state === 'invited')
   if (called.length === 0 || !called.every(one => one.isUnreachable)) return word('call-calling')
-  return word(called.length === 1 ? 'call-cannot-be-reached' : 'call-nobody-can-be-reached')
+  if (called.length > 1) return word('call-nobody-can-be-reached')
+  return word(called[0]!.hasUnapprovedDevice ? 'call-new-device-unapproved' : 'call-cannot-be-reached')
 }
 
 /** `3:07`, or `1:02:07`. */

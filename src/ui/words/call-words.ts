@@ -26,6 +26,11 @@ export const CALL_WORDS = {
   'call-ringing': ['Ringing …', 'Es klingelt …', 'Đang đổ chuông …'],
   'call-calling': ['Calling …', 'Wird angerufen …', 'Đang gọi …'],
   'call-cannot-be-reached': ['Can’t be reached now', 'Gerade nicht erreichbar', 'Hiện không liên lạc được'],
+  'call-new-device-unapproved': [
+    'Their new device is not approved yet',
+    'Das neue Gerät dort ist noch nicht bestätigt',
+    'Thiết bị mới của họ chưa được chấp thuận',
+  ],
   'call-nobody-can-be-reached': [
     'Nobody can be reached now',
     'Gerade ist niemand erreichbar',
@@ -124,6 +129,11 @@ export const CALL_WORDS = {
   'call-invite-person': ['Invite {0} into the call', '{0} in den Anruf einladen', 'Mời {0} vào cuộc gọi'],
   'call-state-invited': ['called', 'angerufen', 'đã gọi'],
   'call-state-unreachable': ['can’t be reached now', 'gerade nicht erreichbar', 'hiện không liên lạc được'],
+  'call-state-unapproved': [
+    'new device not approved yet',
+    'neues Gerät noch nicht bestätigt',
+    'thiết bị mới chưa được chấp thuận',
+  ],
   'call-state-ringing': ['ringing', 'es klingelt', 'đang đổ chuông'],
   'call-state-joined': ['here', 'da', 'ở đây'],
   'call-state-left': ['left', 'gegangen', 'đã rời'],

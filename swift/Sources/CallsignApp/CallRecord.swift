@@ -42,6 +42,10 @@ public struct CallParticipant: Sendable, Equatable {
     /// reached now. A phone of theirs may ring yet, and the state then changes.
     public var isUnreachable = false
 
+    /// Only with `isUnreachable`: they have the app open on a device that they have not approved, where no call rings. Say that they
+    /// are to approve it.
+    public var hasUnapprovedDevice = false
+
     /// That device at LiveKit, while it is in the call.
     public var identity: String?
 

@@ -536,6 +536,7 @@ t.test('a room that fails again and again ends its call as failed', async t => {
   const rooms = openRooms(t, {
     roomDeps: ({ presence }) => ({
       presence: {
+        ...presence,
         isConnected(userId, deviceId) {
           if (rooms.connected.has('a defect')) throw new Error('a defect')
           return presence.isConnected(userId, deviceId)

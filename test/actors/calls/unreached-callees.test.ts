@@ -33,12 +33,24 @@ t.test('a callee without a sign of life for five seconds is unreachable, once', 
     callId: String(callId),
     version: 1,
     userId: String(bob.userId),
+    hasUnapprovedDevice: false,
   })
   t.same(rooms.call(callId), before, 'the call is as it was')
   await rooms.pass(58_000)
   t.same(heard(), ['participant_unreachable'])
   await rooms.pass(2_000)
   t.equal(rooms.system.figures().timersArmed, 0)
+})
+
+t.test('it says whether the callee has a new device that they have not approved', async t => {
+  const { rooms, ann, bob, carol, callId, seenBy } = await called(t)
+  rooms.restricted.add(carol.userId)
+  const encryptedAESKeys = keysFor(carol.phones)
+  await rooms.ask(callId, { kind: 'join', by: bob.phone })
+  await rooms.ask(callId, { kind: 'invite', by: ann.phone, calleeIds: [carol.userId], encryptedAESKeys })
+  await rooms.pass(6_000)
+  const said = { type: 'participant_unreachable', userId: String(carol.userId), hasUnapprovedDevice: true }
+  t.match(seenBy('a').at(-1), said)
 })
 
 t.test('a callee can ring later, and is shown as ringing then', async t => {

@@ -143,6 +143,7 @@ struct DeviceCall: Sendable, Equatable {
 struct Unreachable: Sendable, Equatable {
     let userId: UInt64
     let invitedAtMs: Int
+    let hasUnapprovedDevice: Bool
 }
 
 /// Taken at `atMs`, unless the host gives one.
@@ -237,9 +238,18 @@ struct OpenedCall: Sendable, Equatable {
     var removed: [UInt64] = []
 }
 
-func isUnreachable(_ call: DeviceCall, _ person: CallParticipant) -> Bool {
-    person.state == .invited
-        && call.unreachable.contains(Unreachable(userId: person.userId, invitedAtMs: person.invitedAtMs))
+func unreachable(in call: DeviceCall, _ person: CallParticipant) -> Unreachable? {
+    if person.state != .invited { return nil }
+    return call.unreachable.first { $0.userId == person.userId && $0.invitedAtMs == person.invitedAtMs }
+}
+
+extension CallParticipant {
+    func reached(as unreachable: Unreachable?) -> CallParticipant {
+        var reached = self
+        reached.isUnreachable = unreachable != nil
+        reached.hasUnapprovedDevice = unreachable?.hasUnapprovedDevice == true
+        return reached
+    }
 }
 
 extension DeviceCall {

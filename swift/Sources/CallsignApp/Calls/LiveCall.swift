@@ -56,9 +56,7 @@ extension Call {
 
 func participantsOf(_ call: DeviceCall, _ shell: any CallShell) -> [CallParticipant] {
     (call.record?.participants ?? []).map { participant in
-        var shown = shell.named(participant)
-        shown.isUnreachable = isUnreachable(call, participant)
-        return shown
+        shell.named(participant).reached(as: unreachable(in: call, participant))
     }
 }
 

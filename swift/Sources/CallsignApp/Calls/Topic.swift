@@ -19,7 +19,7 @@ extension Turn {
 
     func onTopic(_ callId: String, _ event: [String: JSONValue]) throws {
         let type = event.text("type")
-        if type == "participant_unreachable" { return onUnreachable(callId, try event.needId("userId")) }
+        if type == "participant_unreachable" { return try onUnreachable(callId, event) }
         guard let record = call(callId)?.record else { return }
         guard try event.needNumber("version") >= record.version else { return }
         let changed = try record.changedBy(event)
@@ -63,13 +63,14 @@ extension Turn {
     }
 
     /// A hint, whatever its version: it changes nothing of the record, and holds as long as the person is to answer.
-    private func onUnreachable(_ callId: String, _ userId: UInt64) {
-        guard let call = call(callId), var participant = call.record?.participant(userId) else { return }
-        if participant.state != .invited || isUnreachable(call, participant) { return }
-        let unreachable = Unreachable(userId: userId, invitedAtMs: participant.invitedAtMs)
+    private func onUnreachable(_ callId: String, _ event: [String: JSONValue]) throws {
+        let userId = try event.needId("userId")
+        guard let call = call(callId), let participant = call.record?.participant(userId) else { return }
+        if participant.state != .invited || unreachable(in: call, participant) != nil { return }
+        let unreachable = Unreachable(
+            userId: userId, invitedAtMs: participant.invitedAtMs, hasUnapprovedDevice: event.flag("hasUnapprovedDevice"))
         change(callId) { $0.unreachable = $0.unreachable.filter { $0.userId != userId } + [unreachable] }
-        participant.isUnreachable = true
-        emit(callId, .participant(participant))
+        emit(callId, .participant(participant.reached(as: unreachable)))
     }
 
     /// A callee is in. A caller that has restarted meanwhile asks them for the key.

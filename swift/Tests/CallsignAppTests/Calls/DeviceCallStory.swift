@@ -93,8 +93,8 @@ final class StoryPlayer {
     /// gone with the next input.
     var calls: [String] {
         device.calls.map { call in
-            let people = call.record?.participants.filter { isUnreachable(call, $0) } ?? []
-            let without = people.map { " without \($0.userId)" }.joined()
+            let people = call.record?.participants.compactMap { unreachable(in: call, $0) } ?? []
+            let without = people.map { " without \($0.userId)\($0.hasUnapprovedDevice ? ", unapproved" : "")" }.joined()
             let room = call.record?.roomId.map { " in room \($0)" } ?? ""
             let caller = call.caller.isContact.map { " by \(call.caller.name)\($0 ? "" : ", a stranger")" } ?? ""
             return "\(call.callId) \(stateIn(call.phase))\(without)\(room)\(caller)"
@@ -346,7 +346,8 @@ extension StoryPlayer {
             return "key \(keyOf(key.key)) of epoch \(key.epoch) from \(key.fromUserId)\(provisional)"
         case .sending(let key): return "sends with key \(keyOf(key.key))"
         case .participant(let person):
-            return "participant \(person.userId) \(person.isUnreachable ? "unreachable" : person.state.rawValue)"
+            let unreachable = person.hasUnapprovedDevice ? "unreachable, unapproved" : "unreachable"
+            return "participant \(person.userId) \(person.isUnreachable ? unreachable : person.state.rawValue)"
         case .media(let gateway): return "media \(gateway.state ?? "null")"
         case .keyAsked(let ask): return "key-asked \(ask.deviceName)"
         case .failed(let failure): return "error \(failure.code)"

@@ -23,7 +23,8 @@ public enum class ParticipantState {
  * One person of a call. [deviceId] is the device that is in the call, or was last, and [feedIds] what it sends at the media gateway:
  * show no name with any other feed. [identity] is that device at LiveKit, while it is in the call. [mediaName] is `<userId>:<displayName>`; enter the media room without it.
  * [isUnreachable]: the person is invited, and none of their devices has shown itself to the server for five seconds: say that they
- * can't be reached now. A phone of theirs may ring yet, and the state then changes.
+ * can't be reached now. A phone of theirs may ring yet, and the state then changes. [hasUnapprovedDevice]: they have the app open
+ * on a device that they have not approved, where no call rings; say that they are to approve it.
  */
 public data class CallParticipant(
     public val userId: ULong,
@@ -39,6 +40,7 @@ public data class CallParticipant(
     internal val invitedAtMs: Long,
     public val isUnreachable: Boolean = false,
     public val identity: String? = null,
+    public val hasUnapprovedDevice: Boolean = false,
 ) {
     /** As the sets of devices name it that keys are sealed for. */
     internal val deviceName: String get() = "${userId}_$deviceId"

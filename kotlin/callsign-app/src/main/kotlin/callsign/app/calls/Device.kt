@@ -112,7 +112,7 @@ internal data class DeviceCall(
     val askers: List<ULong> = emptyList(),
 )
 
-internal data class Unreachable(val userId: ULong, val invitedAtMs: Long)
+internal data class Unreachable(val userId: ULong, val invitedAtMs: Long, val hasUnapprovedDevice: Boolean)
 
 /** Taken at [atMs], unless the host gives one. */
 internal data class Offer(val key: HeldKey, val atMs: Long)
@@ -476,8 +476,12 @@ internal data class Invite(
     val set: KeySet? = null,
 )
 
-internal fun isUnreachable(call: DeviceCall, person: CallParticipant): Boolean =
-    person.state == ParticipantState.INVITED && Unreachable(person.userId, person.invitedAtMs) in call.unreachable
+internal fun unreachableIn(call: DeviceCall, person: CallParticipant): Unreachable? = call.unreachable
+    .takeIf { person.state == ParticipantState.INVITED }
+    ?.find { it.userId == person.userId && it.invitedAtMs == person.invitedAtMs }
+
+internal fun CallParticipant.reachedAs(unreachable: Unreachable?): CallParticipant =
+    copy(isUnreachable = unreachable != null, hasUnapprovedDevice = unreachable?.hasUnapprovedDevice == true)
 
 /** The state that an app sees. */
 internal fun stateOf(phase: Phase): CallState = when (phase) {

@@ -136,7 +136,7 @@ internal class LiveCall(private val shell: CallShell, @Volatile private var now:
 
     private fun participantsNow(): List<CallParticipant> {
         val call = now
-        return call.record?.participants.orEmpty().map { shell.named(it).copy(isUnreachable = isUnreachable(call, it)) }
+        return call.record?.participants.orEmpty().map { shell.named(it).reachedAs(unreachableIn(call, it)) }
     }
 
     private fun liveKitNow() =

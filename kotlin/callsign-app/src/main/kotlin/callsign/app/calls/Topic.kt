@@ -5,6 +5,7 @@ import callsign.app.CallEnding
 import callsign.app.CallRecord
 import callsign.app.ParticipantState
 import callsign.app.endingOf
+import callsign.app.flag
 import callsign.app.isOver
 import callsign.app.member
 import callsign.app.needId
@@ -29,7 +30,7 @@ internal fun Turn.onRefreshed(callId: String, record: CallRecord, again: Int) {
 }
 
 internal fun Turn.onTopic(callId: String, event: JsonObject) {
-    if (event.text("type") == "participant_unreachable") return onUnreachable(callId, event.needId("userId"))
+    if (event.text("type") == "participant_unreachable") return onUnreachable(callId, event)
     val record = call(callId)?.record ?: return
     if (event.needNumber("version") < record.version) return
     val changed = record.changedBy(event)
@@ -68,13 +69,15 @@ private fun Turn.show(record: CallRecord) {
 }
 
 /** A hint, whatever its version: it changes nothing of the record, and holds as long as the person is to answer. */
-private fun Turn.onUnreachable(callId: String, userId: ULong) {
+private fun Turn.onUnreachable(callId: String, event: JsonObject) {
     val call = call(callId) ?: return
+    val userId = event.needId("userId")
     val participant = call.record?.participant(userId) ?: return
-    if (participant.state != ParticipantState.INVITED || isUnreachable(call, participant)) return
+    if (participant.state != ParticipantState.INVITED || unreachableIn(call, participant) != null) return
     val others = call.unreachable.filter { it.userId != userId }
-    change(callId) { copy(unreachable = others + Unreachable(userId, participant.invitedAtMs)) }
-    emit(callId, News.Participant(participant.copy(isUnreachable = true)))
+    val unreachable = Unreachable(userId, participant.invitedAtMs, event.flag("hasUnapprovedDevice"))
+    change(callId) { copy(unreachable = others + unreachable) }
+    emit(callId, News.Participant(participant.reachedAs(unreachable)))
 }
 
 /** A callee is in. A caller that has restarted meanwhile asks them for the key. */

@@ -95,8 +95,8 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
 
     /** Each with its state, those whom it does not reach, and its room and caller where the story names them; an ended one is gone with the next input. */
     val calls: List<String> get() = device.calls.map { call ->
-        val people = call.record?.participants.orEmpty().filter { isUnreachable(call, it) }
-        val without = people.joinToString("") { " without ${it.userId}" }
+        val people = call.record?.participants.orEmpty().mapNotNull { unreachableIn(call, it) }
+        val without = people.joinToString("") { " without ${it.userId}${if (it.hasUnapprovedDevice) ", unapproved" else ""}" }
         val room = call.record?.roomId?.let { " in room $it" }.orEmpty()
         val caller = call.caller.isContact?.let { isKnown -> " by ${call.caller.name}${if (isKnown) "" else ", a stranger"}" }
         "${call.callId} ${stateIn(call.phase)}$without$room${caller.orEmpty()}"
@@ -312,8 +312,9 @@ internal class StoryPlayer(private val stories: Stories, private val decide: Dec
         }
         is News.Sending -> "sends with key ${keyOf(news.key.key)}"
         is News.Participant -> {
-            val (state, isUnreachable) = news.participant.run { state.name.lowercase() to isUnreachable }
-            "participant ${news.participant.userId} ${if (isUnreachable) "unreachable" else state}"
+            val person = news.participant
+            val unreachable = if (person.hasUnapprovedDevice) "unreachable, unapproved" else "unreachable"
+            "participant ${person.userId} ${if (person.isUnreachable) unreachable else person.state.name.lowercase()}"
         }
         is News.Media -> "media ${news.gateway.state}"
         is News.KeyAsked -> "key-asked ${news.ask.userId}_${news.ask.deviceId}"
