@@ -21,7 +21,7 @@ LABEL org.opencontainers.image.title="Callsign" \
 WORKDIR /app
 COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist/src dist/src
-COPY --from=build /build/dist/web dist/web
+COPY --from=build /build/dist/pages dist/pages
 COPY --from=build /build/dist/joined dist/joined
 COPY package.json LICENSE ./
 COPY proto proto

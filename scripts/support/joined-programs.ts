@@ -44,10 +44,13 @@ export async function joinPrograms(folder: string, groups: readonly (readonly st
     assertPlaces(folder, metafile)
     for (const path of Object.keys(metafile.inputs)) inputs.add(path)
   }
-  const packages = new Set(
-    [...inputs].flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []),
-  )
-  writeFileSync(join(folder, LICENCES), [...packages].toSorted().map(licenceOf).join('\n'))
+  writeFileSync(join(folder, LICENCES), licencesOf([...inputs]))
+}
+
+/** The licences of the packages whose files these are, by their paths from the root of the project. */
+export function licencesOf(inputs: readonly string[]): string {
+  const packages = new Set(inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
+  return [...packages].toSorted().map(licenceOf).join('\n')
 }
 
 function joinGroup(folder: string, programs: readonly string[]) {

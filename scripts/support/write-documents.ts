@@ -1,14 +1,10 @@
 /**
- * A step of the build: the documents as the pages of `/docs`, the texts that their search reads, and its module with the
- * library in it.
+ * A step of the build: the documents as the pages of `/docs`, and the texts that their search reads.
  */
 
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { DOCUMENTS_FOLDER } from '../../src/operations/console/documents.ts'
-import { WEB_FOLDER } from '../../src/operations/page-files.ts'
 import { documentPage } from './documents/document-page.ts'
 import { renderDocument } from './documents/render-document.ts'
 import { shownDocuments } from './documents/shown-documents.ts'
@@ -45,15 +41,3 @@ const pictures = rendered.flatMap(
   ({ content }) => content.html.match(/(?<= src="\/)docs\/images\/[^"]+/g) ?? [],
 )
 for (const picture of pictures) cpSync(join(ROOT, picture), join(DOCUMENTS_FOLDER, picture))
-
-const licence = join(dirname(fileURLToPath(import.meta.resolve('minisearch'))), '..', '..', 'LICENSE.txt')
-await build({
-  entryPoints: [join(WEB_FOLDER, 'docs', 'main.js')],
-  outfile: join(WEB_FOLDER, 'docs', 'main.bundle.js'),
-  bundle: true,
-  minify: true,
-  format: 'esm',
-  target: 'es2022',
-  banner: { js: `/* Parts are of minisearch:\n${readFileSync(licence, 'utf8')}*/` },
-  logLevel: 'warning',
-})

@@ -3,12 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HttpRoute } from '../transport/route.ts'
-import { WEB_FOLDER } from './page-files.ts'
+import { PAGES_FOLDER } from './page-files.ts'
 import { pageRoute } from './page-route.ts'
 
 /** None where the pages are not built. */
 export function iconRoutes(): readonly HttpRoute[] {
-  const file = join(WEB_FOLDER, 'icon.svg')
+  const file = join(PAGES_FOLDER, 'dev', 'icon.svg')
   if (!existsSync(file)) return []
   return [pageRoute('/favicon.ico', 'image/svg+xml', () => readFileSync(file))]
 }

@@ -13,33 +13,7 @@ export interface ShownLog {
   readonly indexVkey?: string
 }
 
-const FILES: PageFiles = {
-  prefix: '/operator/modules',
-  folders: [
-    'web/operator',
-    'web/shared',
-    'web/packages/lit-html',
-    'web/packages/@noble',
-    'src/client',
-    'src/log',
-  ],
-  files: [
-    'web/base.css',
-    'web/icon.svg',
-    'src/backend/server-link.js',
-    'src/backend/callsign-server-error.js',
-    'src/back-off.js',
-    'src/errors.js',
-    'src/limits.js',
-    'src/recent.js',
-  ],
-  packages: {
-    'lit-html': 'lit-html/lit-html.js',
-    'lit-html/': 'lit-html/',
-    '@noble/curves/': '@noble/curves/',
-    '@noble/hashes/': '@noble/hashes/',
-  },
-}
+const FILES: PageFiles = { prefix: '/operator/pages', surface: 'operator' }
 
 export function operatorPageRoutes(log: ShownLog, built = BUILT): readonly HttpRoute[] {
   const shell = () => ({ title: 'Callsign operators', folder: 'operator', facts: log })

@@ -206,7 +206,7 @@ const SURFACE = [
   '/dev/feed',
   '/dev/inbox',
   '/dev/pushes',
-  '/dev/modules/web/base.css',
+  '/dev/pages/base.css',
   '/docs',
   '/docs/',
   '/docs/events',

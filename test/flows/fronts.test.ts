@@ -63,7 +63,7 @@ t.test('a call goes on while one front after another is killed', async t => {
 
 t.test('a front serves the operators’ page, and the log beside it', async t => {
   const { serverApi } = shared.running
-  for (const path of ['/operator', '/operator/modules/web/operator/main.js', '/checkpoint'])
+  for (const path of ['/operator', '/operator/pages/operator/main.js', '/checkpoint'])
     t.equal((await fetch(serverApi + path)).status, 200, path)
   t.equal((await fetch(`${shared.running.http}/operator`)).status, 404, 'not on the public port')
 })

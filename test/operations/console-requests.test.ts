@@ -102,7 +102,7 @@ t.test('the last requests are kept, and of their bodies the newest', async t => 
 
 t.test('the pages of the console are not among them', async t => {
   const { log } = open()
-  const paths = ['/dev', '/dev/feed', '/dev/modules/web/base.css', '/docs', '/docs/api/swagger-ui.css', '/']
+  const paths = ['/dev', '/dev/feed', '/dev/pages/base.css', '/docs', '/docs/api/swagger-ui.css', '/']
   for (const path of paths) t.equal(log.add({ ...LOGIN, path }), false, path)
   t.equal(log.sequence, 0)
   t.equal(log.add({ ...LOGIN, path: '/developer' }), true)

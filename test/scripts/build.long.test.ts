@@ -6,7 +6,10 @@ import t from 'tap'
 import { runProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const CLONED = ['src', 'actors', 'scripts', 'web', 'test', 'bench', 'package.json', 'tsconfig.json', '.npmrc']
+const CLONED = [
+  ...['src', 'actors', 'scripts', 'web', 'test', 'bench', 'package.json', 'tsconfig.json', '.npmrc'],
+  ...['docs', 'SECURITY.md', 'CHANGELOG.md', 'kotlin/README.md', 'swift/README.md'],
+]
 
 t.test('npm start compiles the server and its pages, once, and says so', async t => {
   const clone = t.testdir()
@@ -28,6 +31,7 @@ t.test('npm start compiles the server and its pages, once, and says so', async t
     'actors/outbox.js',
     'scripts/simulate.js',
     'web/client/main.js',
+    'pages/dev/client/main.js',
     'joined/src/main.js',
   ]
   for (const name of made) {

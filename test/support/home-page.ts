@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from
 import type { Test } from 'tap'
 import { PHONE } from './browser.ts'
 import { openServer } from './open-server.ts'
+import { SDK_MODULE, serveSdk } from './sdk-module.ts'
 import type { OpenServer } from './server.ts'
 
 export interface HomeHouse {
@@ -28,8 +29,9 @@ export async function openHome(
     t.teardown(() => context.close())
     // The page is the server's own, with another script: browsers let no other page connect to this machine.
     const fill = (contentType: string, body: string) => (route: Route) => route.fulfill({ contentType, body })
-    await context.route('**/web/client/main.js', fill('text/javascript', SCRIPT))
-    await context.route('**/web/client/style.css', fill('text/css', STYLE))
+    await serveSdk(context)
+    await context.route('**/pages/client/main.js', fill('text/javascript', SCRIPT))
+    await context.route('**/pages/client/style.css', fill('text/css', STYLE))
     return context
   }
   return { server, url, newContext }
@@ -61,9 +63,7 @@ export async function askForCode(page: Page, name: string): Promise<void> {
 
 /** `lang` in the page's address is its language; `vkey` is another key to pin. */
 const SCRIPT = `
-  import { Callsign, indexedDbStorage } from '/dev/modules/src/app/app.js'
-  import { developmentPins, sentCode } from '/dev/modules/src/app/development.js'
-  import { browserName } from '/dev/modules/src/ui/ui.js'
+  import { browserName, Callsign, developmentPins, indexedDbStorage, sentCode } from '${SDK_MODULE}'
   const asked = new URLSearchParams(location.search)
   document.documentElement.lang = asked.get('lang') ?? 'en'
   const server = location.origin

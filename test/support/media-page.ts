@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { CHROMIUM } from '../../scripts/support/chromium.ts'
 import { launchBrowser, PATIENCE_MS, SWITCHES, WITH_CAMERA } from './browser.ts'
 import type { HomeHouse } from './home-page.ts'
+import { SDK_MODULE } from './sdk-module.ts'
 
 /** With three cameras, the second without pictures that a call can send; it has three microphones and speakers anyway. */
 export function launchWithCameras(t: Test): Promise<Browser> {
@@ -24,14 +25,14 @@ export async function openPage(
   const page = await context.newPage()
   await page.goto(house.url)
   await until(page, 'globalThis.me !== undefined')
-  await page.evaluate("import('/dev/modules/src/ui/ui.js').then(module => { globalThis.ui = module })")
+  await page.evaluate(`import('${SDK_MODULE}').then(module => { globalThis.ui = module })`)
   return page
 }
 
 /** The same, of a person who is signed in. */
 export async function openPerson(house: HomeHouse, name: string, script = ''): Promise<Page> {
   const page = await openPage(house, WITH_CAMERA, script)
-  await page.evaluate(`import('/dev/modules/src/app/development.js').then(({ sentCode }) => {
+  await page.evaluate(`import('${SDK_MODULE}').then(({ sentCode }) => {
     const address = '${name.toLowerCase()}@example.org'
     return me.signIn(address, () => sentCode(location.origin, address), { displayName: '${name}' })
   })`)

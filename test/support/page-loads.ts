@@ -3,13 +3,11 @@
 /** The paths that a page and its modules load, each absolute. */
 class Loads {
   readonly #url: string
-  readonly #imports: Readonly<Record<string, string>>
   readonly paths = new Set<string>()
   readonly failures: string[] = []
 
-  constructor(url: string, imports: Readonly<Record<string, string>>) {
+  constructor(url: string) {
     this.#url = url
-    this.#imports = imports
   }
 
   async load(path: string): Promise<void> {
@@ -25,33 +23,22 @@ class Loads {
         : 'image/svg'
     if (answer.status !== 200 || !type.startsWith(expected))
       this.failures.push(`${path}: ${answer.status} ${type}`)
-    if (path.endsWith('.js')) for (const name of importsIn(text)) await this.load(this.#resolve(name, path))
-  }
-
-  /** By the import map of the page (HTML standard, "resolve a module specifier"). */
-  #resolve(name: string, from: string): string {
-    if (/^\.{0,2}\//.test(name)) return new URL(name, this.#url + from).pathname
-    const [key, target] =
-      Object.entries(this.#imports).find(
-        ([key]) => key === name || (key.endsWith('/') && name.startsWith(key)),
-      ) ?? []
-    if (key === undefined || target === undefined) return `/${name} is not in the import map of ${from}`
-    return target + name.slice(key.length)
+    if (!path.endsWith('.js')) return
+    for (const name of importsIn(text)) await this.load(new URL(name, this.#url + path).pathname)
   }
 }
 
-/** Imports and exports at the start of a line, and imports at run time. */
+/** Of a bundle, whose imports are all of its own chunks. */
 function importsIn(module: string): string[] {
-  const form =
-    /^(?:import|export)\b(?:[^'"`;()=]*?\bfrom)?\s*["']([^"'\n]+)["']|\bimport\(["']([^"'\n]+)["']\)/gm
-  return [...module.matchAll(form)].map(([, fixed, dynamic]) => fixed ?? dynamic!)
+  return [...module.matchAll(/\b(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"']+\.js)["']/g)].map(
+    ([, name]) => name!,
+  )
 }
 
 /** Loads a page as a browser does. */
 export async function loadsOf(url: string, path: string): Promise<Loads> {
   const page = await (await fetch(url + path)).text()
-  const map = JSON.parse(/<script type="importmap">(.*)<\/script>/.exec(page)?.[1] ?? '')
-  const loads = new Loads(url, map.imports)
+  const loads = new Loads(url)
   for (const [, loaded] of page.matchAll(/(?:src|href)="([^"]+)"/g)) await loads.load(loaded!)
   return loads
 }

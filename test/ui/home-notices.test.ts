@@ -7,6 +7,7 @@ import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { button } from '../support/client-page.ts'
 import { newPerson, openHome, signInAs } from '../support/home-page.ts'
 import { faultsOf } from '../support/operator-page.ts'
+import { SDK_MODULE } from '../support/sdk-module.ts'
 
 const browser = (await openBrowser(t)) as Browser
 
@@ -39,7 +40,7 @@ t.test(
   async t => {
     const house = await openHome(t, browser)
     const page = await newPerson(house, 'Ann')
-    await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) =>
+    await page.evaluate(`import('${SDK_MODULE}').then(({ CallsignError }) =>
     document.querySelector('callsign-notices').tell(new CallsignError('DEVICE_KEYS_LOST', 'lost')))`)
     await button(page, 'Delete what this page keeps').click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
@@ -79,7 +80,7 @@ for (const [lang, address, send, devices] of [
 t.test('a question is answered once, and is not the next user’s', { skip: skipWithoutChromium }, async t => {
   const house = await openHome(t, browser)
   const page = await newPerson(house, 'Ann')
-  const ask = `import('/dev/modules/src/app/app.js').then(({ CallsignError }) => {
+  const ask = `import('${SDK_MODULE}').then(({ CallsignError }) => {
     globalThis.accepted = 0
     me.contacts.acceptKeys = async () => { accepted += 1 }
     document.querySelector('callsign-notices').tell(new CallsignError('KEYS_RESET', 'new keys', { members: { userId: '7', listHash: 'x' } }))

@@ -70,7 +70,7 @@ export class Calls {
 
 /** A file of this server: the policy of its pages allows no worker of a Blob URL. */
 function newWorker(): Worker {
-  return new Worker(new URL('../../src/app/media/worker.js', import.meta.url), { type: 'module' })
+  return new Worker('/dev/pages/client/media-worker.js')
 }
 
 /** Also while it is answered. */

@@ -59,4 +59,4 @@ async function register(): Promise<ServiceWorkerRegistration> {
   return navigator.serviceWorker.ready
 }
 
-const WORKER = '/dev/modules/web/client/service-worker.js'
+const WORKER = '/dev/pages/client/service-worker.js'

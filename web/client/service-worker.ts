@@ -2,4 +2,4 @@
 
 import { handleCallPushes } from '../../src/app/push/service-worker.ts'
 
-handleCallPushes({ url: '/dev/client', icon: '/dev/modules/web/icon.svg' })
+handleCallPushes({ url: '/dev/client', icon: '/dev/pages/icon.svg' })

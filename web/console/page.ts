@@ -33,7 +33,7 @@ function banner(page: Page): TemplateResult {
   const { state } = page
   const hold = () => page.change(() => Object.assign(state, { isHeld: !state.isHeld }))
   return html`<header class="top">
-    <h1><img src="/dev/modules/web/icon.svg" alt="" width="28" height="28"> Callsign <span>console</span></h1>
+    <h1><img src="/dev/pages/icon.svg" alt="" width="28" height="28"> Callsign <span>console</span></h1>
     <p class="link"><span class="dot ${state.isHeld ? 'held' : state.link}"></span> ${linkWords(page)}
       <button type="button" class="small" aria-pressed=${state.isHeld ? 'true' : 'false'} @click=${hold}>${state.isHeld ? 'Go on' : 'Hold'}</button>
       ${resetButton(page)}</p>

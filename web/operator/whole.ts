@@ -52,7 +52,7 @@ function viewOf(page: Page): View | undefined {
 function head(page: Page, view: View | undefined): TemplateResult {
   const { session } = page
   return html`<header class="top">
-    <p class="name"><img src="/operator/modules/web/icon.svg" alt="" width="26" height="26"> Callsign <span>operators</span></p>
+    <p class="name"><img src="/operator/pages/icon.svg" alt="" width="26" height="26"> Callsign <span>operators</span></p>
     ${
       session === undefined
         ? nothing

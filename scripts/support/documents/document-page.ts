@@ -17,10 +17,10 @@ export function documentPage(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${text} – Callsign</title>
-<link rel="icon" type="image/svg+xml" href="${MODULES}/icon.svg">
-<link rel="stylesheet" href="${MODULES}/base.css">
-<link rel="stylesheet" href="${MODULES}/docs/style.css">
-<script type="module" src="${MODULES}/docs/main.bundle.js"></script>
+<link rel="icon" type="image/svg+xml" href="${PAGES}/icon.svg">
+<link rel="stylesheet" href="${PAGES}/base.css">
+<link rel="stylesheet" href="${PAGES}/docs/style.css">
+<script type="module" src="${PAGES}/docs/main.js"></script>
 </head>
 <body>
 <a class="skip" href="#document">Skip to the document</a>
@@ -77,4 +77,4 @@ function contentsOf(headings: RenderedDocument['headings']): string {
 const CONTENTS_BUTTON =
   '<button type="button" class="menu of-page" popovertarget="contents">On this page</button>\n'
 /** The modules and style sheets of a development server's pages. */
-const MODULES = '/dev/modules/web'
+const PAGES = '/dev/pages'

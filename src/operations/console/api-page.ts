@@ -48,7 +48,7 @@ const PAGE = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Callsign API</title>
 <link rel="stylesheet" href="/docs/api/swagger-ui.css">
-<link rel="icon" type="image/svg+xml" href="/dev/modules/web/icon.svg">
+<link rel="icon" type="image/svg+xml" href="/dev/pages/icon.svg">
 </head>
 <body>
 <div id="swagger-ui"></div>

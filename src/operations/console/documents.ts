@@ -7,11 +7,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { SignalError } from '../../errors.ts'
 import type { HttpRoute } from '../../transport/route.ts'
-import { WEB_FOLDER } from '../page-files.ts'
+import { PAGES_FOLDER } from '../page-files.ts'
 import { pageRoute } from '../page-route.ts'
 
 /** Where the build puts them: each file lies at its address, a page with `.html` behind it. */
-export const DOCUMENTS_FOLDER = join(WEB_FOLDER, 'documents')
+export const DOCUMENTS_FOLDER = join(PAGES_FOLDER, 'documents')
 
 export function documentRoutes(folder = DOCUMENTS_FOLDER): readonly HttpRoute[] {
   if (!existsSync(folder)) return [pageRoute('/docs', 'text/html; charset=utf-8', refuse)]

@@ -14,23 +14,10 @@ const PAGES = [
 ] as const
 
 const FILES: PageFiles = {
-  prefix: '/dev/modules',
-  folders: ['web', 'src/app', 'src/ui', 'src/client', 'src/log'],
-  files: ['src/back-off.js', 'src/errors.js', 'src/limits.js', 'src/recent.js'],
-  packages: {
-    lit: 'lit/index.js',
-    'lit/': 'lit/',
-    'lit-element/lit-element.js': 'lit-element/lit-element.js',
-    '@lit/reactive-element': '@lit/reactive-element/reactive-element.js',
-    'lit-html': 'lit-html/lit-html.js',
-    'lit-html/': 'lit-html/',
-    qr: 'qr/index.js',
-    'qr/decode.js': 'qr/decode.js',
-    '@noble/curves/': '@noble/curves/',
-    '@noble/hashes/': '@noble/hashes/',
-  },
+  prefix: '/dev/pages',
+  surface: 'dev',
   // It lies in another folder than its page.
-  workers: { 'web/client/service-worker.js': '/dev/client' },
+  workers: { 'client/service-worker.js': '/dev/client' },
 }
 
 /** `built` is the folder of the compiled project. `mediaUrls`: where calls of the client have their media. */

@@ -52,9 +52,9 @@ async function bundleInto(page: Page): Promise<void> {
   const files = { '**/lk.js': outputFiles[0]!.text, '**/lk-worker.js': readFileSync(worker, 'utf8') }
   for (const [url, body] of Object.entries(files))
     await page.route(url, route => route.fulfill({ contentType: 'text/javascript', body }))
-  await page.evaluate(`import('/dev/modules/lk.js').then(module => {
+  await page.evaluate(`import('/lk.js').then(module => {
     globalThis.lk = module
-    lk.useLiveKit(() => new Worker('/dev/modules/lk-worker.js'))
+    lk.useLiveKit(() => new Worker('/lk-worker.js'))
   })`)
 }
 

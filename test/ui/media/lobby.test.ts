@@ -6,6 +6,7 @@ import { skipWithoutChromium } from '../../support/browser.ts'
 import { openHome } from '../../support/home-page.ts'
 import { launchWithCameras, openPage, show, until } from '../../support/media-page.ts'
 import { faultsOf } from '../../support/operator-page.ts'
+import { SDK_MODULE } from '../../support/sdk-module.ts'
 
 const PICTURE = `document.querySelector('callsign-lobby').renderRoot.querySelector('video')`
 const CAMERA = `live('video')[0]?.getSettings().deviceId`
@@ -51,7 +52,7 @@ t.test(
     t.equal(await page.evaluate(`live('video').length + live('audio').length`), 0)
 
     await page.reload()
-    await page.evaluate(`import('/dev/modules/src/ui/ui.js')`)
+    await page.evaluate(`import('${SDK_MODULE}')`)
     await show(page, 'callsign-lobby')
     // This browser gives it another id.
     await until(page, `live('video')[0]?.label === '${label}'`)
