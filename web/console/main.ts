@@ -6,9 +6,9 @@ import { pageView } from './page.ts'
 import { initialState, type Page } from './state.ts'
 
 const root = document.querySelector('main')!
-root.replaceChildren()
 
 let isDue = false
+let isDrawn = false
 const page: Page = {
   state: initialState(Date.now()),
   change(act) {
@@ -17,16 +17,17 @@ const page: Page = {
   },
 }
 
-/** However much changes, the page is drawn once in a frame. */
+/** However much changes, the page is drawn once in a frame; not before the server has answered, as empty cards would then jump. */
 function draw(): void {
-  if (isDue) return
+  if (isDue || page.state.link === 'connecting') return
   isDue = true
   requestAnimationFrame(() => {
     isDue = false
+    if (!isDrawn) root.replaceChildren()
+    isDrawn = true
     render(pageView(page, document.documentElement.clientWidth), root)
   })
 }
 
 addEventListener('resize', draw)
-draw()
 follow(page)

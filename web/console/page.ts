@@ -44,7 +44,7 @@ function banner(page: Page): TemplateResult {
 
 function linkWords({ state }: Page): string {
   const { server, link, nowMs } = state
-  if (server === undefined) return link === 'lost' ? 'no answer' : 'connecting'
+  if (server === undefined) return 'no answer'
   if (link === 'lost') return 'the server is away'
   return `${state.isHeld ? 'held' : 'live'} · ${server.version} · up ${ageOf(server.startedAtMs, nowMs)}`
 }
