@@ -13,7 +13,7 @@ import { LICENCES, licencesOf } from './joined-programs.ts'
 
 /** By surface: modules of `web/`. */
 const PAGES = {
-  dev: ['console/main', 'client/main', 'client/service-worker', 'events/main', 'docs/main'],
+  dev: ['console/main', 'client/main', 'client/service-worker', 'events/main', 'docs/main', 'api/main'],
   operator: ['operator/main'],
 } as const
 

@@ -203,7 +203,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [320, 844, 1280, 1920]) {
         const { http, page } = await open(t, { width, height: width === 844 ? 390 : 800 })
         await page.emulateMedia({ colorScheme })
-        for (const path of ['/docs', CALLS, '/docs/reference/settings', '/docs/changelog']) {
+        for (const path of ['/docs/api', '/docs', CALLS, '/docs/reference/settings', '/docs/changelog']) {
           await page.goto(http + path)
           const whole = await page.evaluate<number>('document.documentElement.scrollWidth')
           t.ok(whole <= width, `${path}: ${whole} of ${width} pixels`)

@@ -1,5 +1,5 @@
 /**
- * `/docs/api`: the OpenAPI document for people, by Swagger UI, whose files the build puts beside this module. Everything
+ * `/docs/api`: the OpenAPI document for people, by Swagger UI, whose files the build puts beside this module; `web/api` sets it up. Everything
  * comes from this server and no script is inline. Development mode only.
  */
 
@@ -26,11 +26,7 @@ export function apiPageRoutes(folder = SWAGGER_UI_FOLDER): readonly HttpRoute[] 
   const files = Object.entries(SWAGGER_UI_FILES).map(([name, contentType]) =>
     pageRoute(`/docs/api/${name}`, contentType, () => readBuilt(join(folder, name))),
   )
-  return [
-    pageRoute('/docs/api', 'text/html; charset=utf-8', () => PAGE),
-    pageRoute('/docs/api/initializer.js', 'text/javascript; charset=utf-8', () => INITIALIZER),
-    ...files,
-  ]
+  return [pageRoute('/docs/api', 'text/html; charset=utf-8', () => PAGE), ...files]
 }
 
 function readBuilt(path: string): Uint8Array {
@@ -47,35 +43,15 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Callsign API</title>
+<meta name="color-scheme" content="light dark">
 <link rel="stylesheet" href="/docs/api/swagger-ui.css">
+<link rel="stylesheet" href="/dev/pages/api/style.css">
 <link rel="icon" type="image/svg+xml" href="/dev/pages/icon.svg">
 </head>
 <body>
 <div id="swagger-ui"></div>
 <script src="/docs/api/swagger-ui-bundle.js"></script>
-<script src="/docs/api/initializer.js"></script>
+<script type="module" src="/dev/pages/api/main.js"></script>
 </body>
 </html>
-`
-
-/**
- * Light or dark as the system is. The document names the address that clients see; requests tried out here go to the
- * page's own server.
- */
-const INITIALIZER = `const dark = matchMedia('(prefers-color-scheme: dark)')
-const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
-dark.addEventListener('change', followScheme)
-followScheme()
-SwaggerUIBundle({
-  url: '/openapi.json',
-  dom_id: '#swagger-ui',
-  deepLinking: true,
-  tryItOutEnabled: true,
-  validatorUrl: null,
-  requestInterceptor: request => {
-    const { pathname, search } = new URL(request.url, location.href)
-    request.url = location.origin + pathname + search
-    return request
-  },
-})
 `
