@@ -47,6 +47,31 @@ t.test(
   },
 )
 
+t.test('notices taken out of the page hear of no call any more', { skip: skipWithoutChromium }, async t => {
+  const page = await newPerson(await openHome(t, browser), 'Ann')
+  const heard = await page.evaluate(`(async () => {
+    const listeners = new Set()
+    const call = {
+      hostUserId: '1',
+      on(name, listener) {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    }
+    const me = { on: () => () => {}, nameOf: () => '', contacts: {}, connection: 'connected', calls: [call] }
+    const notices = Object.assign(document.createElement('callsign-notices'), { me })
+    document.body.append(notices)
+    await notices.updateComplete
+    const before = listeners.size
+    notices.remove()
+    const without = listeners.size
+    document.body.append(notices)
+    await notices.updateComplete
+    return [before, without, listeners.size]
+  })()`)
+  t.same(heard, [1, 0, 1])
+})
+
 t.test('a session that begins elsewhere is said, and ended', { skip: skipWithoutChromium }, async t => {
   const house = await openHome(t, browser)
   const ann = await newPerson(house, 'Ann')

@@ -61,7 +61,8 @@ export class CallsignNotices extends HomeElement {
 
   #notices: readonly Shown[] = []
   #count = 0
-  readonly #heard = new WeakSet<Call>()
+  /** The calls that are listened to, and how that ends. */
+  readonly #heard = new Map<Call, () => void>()
   readonly #onNotice = (event: Event) => {
     const { kind, text } = (event as CustomEvent<Notice>).detail
     this.show(kind, text)
@@ -102,7 +103,9 @@ export class CallsignNotices extends HomeElement {
 
   protected override listen(me: Callsign): readonly (() => void)[] {
     const names = (userId: string) => nameIn(me, userId)
+    this.#hearCalls(me)
     return [
+      () => this.#hearNoCall(),
       me.on('changed', () => this.#hearCalls(me)),
       me.on('error', error => this.#onError(error)),
       me.on('signed-out', error => this.tell(error)),
@@ -159,13 +162,22 @@ export class CallsignNotices extends HomeElement {
 
   #hearCalls(me: Callsign): void {
     for (const call of me.calls) {
-      if (this.#heard.has(call)) continue
-      this.#heard.add(call)
-      call.on('ended', ({ reason }) => this.#onEnded(call, reason))
+      if (!this.#heard.has(call))
+        this.#heard.set(
+          call,
+          call.on('ended', ({ reason }) => this.#onEnded(call, reason)),
+        )
     }
   }
 
+  #hearNoCall(): void {
+    for (const stop of this.#heard.values()) stop()
+    this.#heard.clear()
+  }
+
   #onEnded(call: Call, reason: CallEnding): void {
+    this.#heard.get(call)?.()
+    this.#heard.delete(call)
     // A call that only rang here has no host yet.
     const hasRung = call.hostUserId === undefined
     const text = hasRung ? ringEndingOf(reason, call.caller.name) : endingOf(reason)
