@@ -29,7 +29,7 @@ export abstract class CallsignElement extends LitElement {
   protected failure: string | undefined
   protected question: Question | undefined
   readonly #stops = new Map<Changing, () => void>()
-  /** The user's device list is another one once this is. */
+  /** Changes with the user's device list. */
   #listState: unknown
 
   /** The objects that the element draws. */

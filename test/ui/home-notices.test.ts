@@ -47,6 +47,22 @@ t.test(
   },
 )
 
+t.test(
+  'a page of localhost with another log’s pins deletes nothing',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, browser)
+    const page = await (await house.newContext()).newPage()
+    await page.goto(
+      `${house.url}?vkey=${encodeURIComponent('calls.example.org+1c14b4a8+AUMhQLo4Ikyo3d8aeLmHtHNtRkPUhSlMs1VPN1nrTKH1')}`,
+    )
+    await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) =>
+    document.querySelector('callsign-notices').tell(new CallsignError('DEVICE_KEYS_LOST', 'lost')))`)
+    await button(page, 'Close').waitFor()
+    t.equal(await button(page, 'Delete what this page keeps').count(), 0)
+  },
+)
+
 t.test('notices taken out of the page hear of no call any more', { skip: skipWithoutChromium }, async t => {
   const page = await newPerson(await openHome(t, browser), 'Ann')
   const heard = await page.evaluate(`(async () => {

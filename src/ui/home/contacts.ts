@@ -67,7 +67,7 @@ export class CallsignContacts extends HomeElement {
 
   override connectedCallback(): void {
     super.connectedCallback()
-    // The server tells nobody that a contact has another device list.
+    // No event says that a contact has changed their device list.
     this.#clock = setInterval(() => void this.renewCodes(), RENEW_MS)
   }
 

@@ -94,8 +94,8 @@ export class CallsignNotices extends HomeElement {
     this.question = questionFor(error, this.me, retry)
     if (this.question !== undefined) return this.requestUpdate()
     const text = this.sentenceOf(error)
-    // Only a developer's own page deletes keys by a click.
-    if (!isDevelopment()) return this.show('bad', text)
+    // Only a developer's page deletes keys by a click. Apps in a shell are pages of localhost, too.
+    if (this.me?.isDevelopment !== true) return this.show('bad', text)
     if (isOfAnotherLog(error)) return this.show('bad', `${text} ${word('notice-new-pins')}`)
     if (!hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT')) return this.show('bad', text)
     this.show('bad', text, { label: word('notice-forget'), run: forgetEverything })
@@ -188,11 +188,6 @@ export class CallsignNotices extends HomeElement {
     this.#notices = this.#notices.filter(notice => notice.id !== id)
     this.requestUpdate()
   }
-}
-
-/** Pages of a developer's own machine. */
-function isDevelopment(): boolean {
-  return /^(?:localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname)
 }
 
 /** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */
