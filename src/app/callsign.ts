@@ -8,7 +8,7 @@ import { KeyExchange } from './calls/key-exchange.ts'
 import { type PushAction, Pushes } from './calls/push.ts'
 import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
 import type { CallsignEvents } from './callsign-events.ts'
-import { type CallsignOptions, logOf } from './callsign-options.ts'
+import { type CallsignOptions, isOfDevelopment, logOf } from './callsign-options.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
 import { Contacts } from './contacts.ts'
@@ -33,6 +33,8 @@ import { UserTokens } from './session/user-tokens.ts'
 import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 export class Callsign extends Emitter<CallsignEvents> {
+  /** Whether the pins are of a development server's log. */
+  readonly isDevelopment: boolean
   readonly #options: CallsignOptions
   readonly #server: Server
   readonly #keysOf: DeviceKeysOf
@@ -47,10 +49,10 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   constructor(options: CallsignOptions) {
     super()
-    const { server, storage, keysOf = webCryptoKeys(storage) } = options
     this.#options = { passkeys: browserPasskeys(), ...options }
-    this.#server = new Server({ ...options, url: server })
-    this.#keysOf = keysOf
+    this.#server = new Server({ ...options, url: options.server })
+    this.#keysOf = options.keysOf ?? webCryptoKeys(options.storage)
+    this.isDevelopment = isOfDevelopment(options)
     this.#pushes = new Pushes(options)
   }
 
@@ -148,8 +150,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   async finishSignIn(): Promise<User> {
     const closings = this.#closings
     const session = await this.#openSession()
-    const isClosed = () => closings !== this.#closings
-    const { signedIn, address } = await this.#codeSignIn(session).finish(isClosed)
+    const { signedIn, address } = await this.#codeSignIn(session).finish(() => closings !== this.#closings)
     return this.#welcome(session, signedIn, address, closings)
   }
 
@@ -338,8 +339,8 @@ export class Callsign extends Emitter<CallsignEvents> {
     const { userId, deviceId } = device
     // Each connection reads it again, and says why where it can't.
     const kept = await readKept(storage, userId).catch(() => ({}))
-    const log = logOf(this.#options)
     const onEvent = (event: KeyEvent) => this.emit('keys', event)
+    const log = logOf(this.#options)
     const keyLog = new KeyLog({ server, session, storage, device, log, onEvent, onReset })
     const exchange = new KeyExchange(keyLog, session)
     const devices = new Devices(session, keyLog, new OwnDeviceList(server, session, device, keyLog), () =>
@@ -429,8 +430,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #end(ending: ReturnType<typeof endingBy> = 'left'): Promise<void> {
     const active = this.#active
-    this.#active = undefined
-    this.#beginning = undefined
+    this.#active = this.#beginning = undefined
     this.#profile = new Profile()
     active?.calls.closeAll(ending)
     await active?.connection.disconnect()

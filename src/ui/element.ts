@@ -29,6 +29,8 @@ export abstract class CallsignElement extends LitElement {
   protected failure: string | undefined
   protected question: Question | undefined
   readonly #stops = new Map<Changing, () => void>()
+  /** Changes with the user's device list. */
+  #listState: unknown
 
   /** The objects that the element draws. */
   protected sources(): readonly (Changing | undefined)[] {
@@ -53,12 +55,26 @@ export abstract class CallsignElement extends LitElement {
       stop()
       this.#stops.delete(source)
     }
-    for (const source of this.isConnected ? sources : []) {
-      if (!this.#stops.has(source))
-        this.#stops.set(
-          source,
-          source.on('changed', () => this.requestUpdate()),
-        )
+    for (const source of this.isConnected ? sources : [])
+      if (!this.#stops.has(source)) this.#stops.set(source, this.#follow(source))
+    const { me } = this
+    const listState = me?.userId === undefined ? undefined : me.devices.listState
+    if (this.#listState !== undefined && listState !== this.#listState) void this.renewCodes()
+    this.#listState = listState
+  }
+
+  /** A code to compare names the device lists of both people: another list gives another code. */
+  protected async renewCodes(): Promise<void> {
+    await this.question?.renew()
+    this.requestUpdate()
+  }
+
+  #follow(source: Changing): () => void {
+    const stopChanges = source.on('changed', () => this.requestUpdate())
+    const stopKeys = source === this.me ? this.me.on('keys', () => this.renewCodes()) : () => {}
+    return () => {
+      stopChanges()
+      stopKeys()
     }
   }
 

@@ -20,6 +20,11 @@ export class Question {
         this.code = await readCode().catch(sentenceOf)
       })
   }
+
+  /** Reads the code anew, where it is shown. */
+  async renew(): Promise<void> {
+    if (this.code !== undefined) await this.compare?.()
+  }
 }
 
 /** Undefined where the error asks nothing. `again` repeats the action. */

@@ -86,6 +86,7 @@ export async function twoPeopleCall(
 
   await ann.reload()
   t.equal(await digits(ann), bobs, 'a page that was loaded again is back in the call')
+  await pressed(ann, 'Microphone', false)
   await seesPicture(ann, 'Bob')
   await button(bob, 'Leave').click()
   await button(bob, 'Video call to Ann').waitFor()

@@ -192,6 +192,32 @@ t.test('a device that asks for the key is given it, or not', { skip: skipWithout
   t.match(await told(page), [['grantKey', { deviceId: '22' }]])
 })
 
+t.test(
+  'questions of a call stay open when its element is taken out and put back, or made anew',
+  { skip: skipWithoutChromium },
+  async t => {
+    const page = await openCallPage(t, browser, script, NAMES, DESKTOP)
+    await page.evaluate(`call.emit('key-asked', { userId: '2', deviceId: '22', displayName: 'B.' })`)
+    await page.evaluate(`document.querySelector('callsign-call').remove()`)
+    await page.evaluate(`call.emit('key-asked', { userId: '1', deviceId: '12', displayName: 'Ann' })`)
+    t.equal(await page.evaluate('me.listeners.length + media.listeners.length'), 0)
+    await page.evaluate(
+      `document.body.append(Object.assign(document.createElement('callsign-call'), { me, call, media }))`,
+    )
+    const asks = page.getByRole('alert')
+    await asks.nth(1).waitFor()
+    await asks.last().getByRole('button', { name: 'Don’t' }).click()
+    await page.evaluate(`(() => {
+      const element = document.querySelector('callsign-call')
+      element.remove()
+      document.body.append(element)
+    })()`)
+    await asks.getByRole('button', { name: 'Give it the key' }).click()
+    await asks.waitFor({ state: 'detached' })
+    t.match(await told(page), [['grantKey', { deviceId: '22' }]])
+  },
+)
+
 t.test('words for each state of call and connection', { skip: skipWithoutChromium }, async t => {
   const page = await openCallPage(t, browser, script, ['Ann', 'Bob'], DESKTOP)
   const bob = (more: string) =>

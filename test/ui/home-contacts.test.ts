@@ -117,6 +117,37 @@ t.test(
 )
 
 t.test(
+  'a code on the screen is made anew once either person has other devices',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, browser)
+    const [ann, bob] = await annAndBob(house)
+    await button(ann, 'More about Bob').click()
+    await button(ann, 'Compare a code').click()
+    const before = await digits(ann, 'Code to compare with Bob')
+    const isGone = (code: string) => ann.getByText(code, { exact: true }).waitFor({ state: 'detached' })
+    const codeOf = (page: Page, name: string) =>
+      page.evaluate(`me.contacts.all().then(all =>
+        me.contacts.comparisonCode(all.find(one => one.displayName === '${name}').userId))`)
+    const approveAnother = async (page: Page, name: string) => {
+      const another = await newPerson(house, name)
+      await digits(another, 'Code of this device')
+      await button(page, 'It shows this code: approve').click()
+      await another.getByRole('heading', { name: 'Contacts', exact: true }).waitFor()
+    }
+    await approveAnother(bob, 'Bob')
+    // Ann's app reads Bob's list, as for a call.
+    await codeOf(ann, 'Bob')
+    await isGone(before)
+    const next = await digits(ann, 'Code to compare with Bob')
+    t.equal(next, await codeOf(bob, 'Ann'), 'for their new device')
+    await approveAnother(ann, 'Ann')
+    await isGone(next)
+    t.equal(await digits(ann, 'Code to compare with Bob'), await codeOf(bob, 'Ann'), 'for an own one')
+  },
+)
+
+t.test(
   'several contacts are called together; one who is no contact is not',
   { skip: skipWithoutChromium },
   async t => {

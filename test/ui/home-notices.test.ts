@@ -48,6 +48,47 @@ t.test(
   },
 )
 
+t.test(
+  'a page of localhost with another log’s pins deletes nothing',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, browser)
+    const page = await (await house.newContext()).newPage()
+    await page.goto(
+      `${house.url}?vkey=${encodeURIComponent('calls.example.org+1c14b4a8+AUMhQLo4Ikyo3d8aeLmHtHNtRkPUhSlMs1VPN1nrTKH1')}`,
+    )
+    await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) =>
+    document.querySelector('callsign-notices').tell(new CallsignError('DEVICE_KEYS_LOST', 'lost')))`)
+    await button(page, 'Close').waitFor()
+    t.equal(await button(page, 'Delete what this page keeps').count(), 0)
+  },
+)
+
+t.test('notices taken out of the page hear of no call any more', { skip: skipWithoutChromium }, async t => {
+  const page = await newPerson(await openHome(t, browser), 'Ann')
+  const heard = await page.evaluate(`(async () => {
+    const listeners = new Set()
+    const call = {
+      hostUserId: '1',
+      on(name, listener) {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    }
+    const me = { on: () => () => {}, nameOf: () => '', contacts: {}, connection: 'connected', calls: [call] }
+    const notices = Object.assign(document.createElement('callsign-notices'), { me })
+    document.body.append(notices)
+    await notices.updateComplete
+    const before = listeners.size
+    notices.remove()
+    const without = listeners.size
+    document.body.append(notices)
+    await notices.updateComplete
+    return [before, without, listeners.size]
+  })()`)
+  t.same(heard, [1, 0, 1])
+})
+
 t.test('a session that begins elsewhere is said, and ended', { skip: skipWithoutChromium }, async t => {
   const house = await openHome(t, browser)
   const ann = await newPerson(house, 'Ann')

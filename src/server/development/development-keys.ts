@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { DEVELOPMENT_ORIGIN } from '../../log/checkpoint.ts'
 import { formatKeys, generateKeys } from '../../log/keys.ts'
 import type { LogKeys } from '../settings/config.ts'
 
@@ -59,5 +60,3 @@ function writeDurably(path: string, text: string, folder: string): void {
   fsyncSync(handle)
   closeSync(handle)
 }
-
-const DEVELOPMENT_ORIGIN = 'localhost/callsign-dev'

@@ -17,6 +17,7 @@ import { CallsignElement, type View } from '../element.ts'
 import type { Media } from '../media/media.ts'
 import { NO_MEDIA } from '../media/media-view.ts'
 import { nameIn } from '../names.ts'
+import { openQuestionsOf } from '../open-questions.ts'
 import { Question } from '../question.ts'
 import { sentenceOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
@@ -46,7 +47,6 @@ export class CallsignCall extends CallsignElement {
   declare media: Media | undefined
 
   #open: Panel | undefined
-  #asks: readonly KeyAsk[] = []
   #isEndAsked = false
   #contacts: readonly Contact[] = []
   #devices: readonly Device[] | undefined
@@ -145,16 +145,17 @@ export class CallsignCall extends CallsignElement {
     if (call === this.#heard) return
     for (const stop of this.#stops) stop()
     this.#heard = call
-    this.#asks = []
     this.#open = undefined
     this.#isEndAsked = false
     this.#stops = []
     if (call === undefined) return
+    const { refusal } = openQuestionsOf(call)
     this.#stops = [
-      call.on('key-asked', ask => this.#onAsk(ask)),
+      call.on('key-asked', () => this.requestUpdate()),
       call.on('error', error => this.#onError(call, error)),
       call.on('ended', ({ reason }) => this.say('left', { callId: call.callId, reason })),
     ]
+    if (hasCode(refusal, 'OWN_DEVICE_IN_SET')) this.#onError(call, refusal)
     void this.updateComplete.then(() => this.#focusTitle())
   }
 
@@ -162,13 +163,8 @@ export class CallsignCall extends CallsignElement {
     this.renderRoot.querySelector<HTMLElement>('#title')?.focus({ preventScroll: true })
   }
 
-  #onAsk(ask: KeyAsk): void {
-    this.#asks = [...this.#asks.filter(one => one.deviceId !== ask.deviceId), ask]
-    this.requestUpdate()
-  }
-
-  #putAway({ deviceId }: KeyAsk): void {
-    this.#asks = this.#asks.filter(one => one.deviceId !== deviceId)
+  #putAway(call: Call, ask: KeyAsk): void {
+    openQuestionsOf(call).putAway(ask)
     this.requestUpdate()
   }
 
@@ -235,7 +231,7 @@ export class CallsignCall extends CallsignElement {
       </div>
       ${this.outcomeView()}
       ${repeat(
-        this.#asks,
+        openQuestionsOf(call).asks,
         ({ deviceId }) => deviceId,
         ask => this.#askView(call, ask),
       )}
@@ -253,7 +249,7 @@ export class CallsignCall extends CallsignElement {
     const isOwn = ask.userId === this.me?.userId
     const name = `\u2068${member?.name ?? ask.displayName}\u2069`
     const grant = async () => {
-      this.#putAway(ask)
+      this.#putAway(call, ask)
       await call.grantKey(ask)
       this.#said = word('call-key-given')
     }
@@ -261,7 +257,7 @@ export class CallsignCall extends CallsignElement {
       <p>${isOwn ? word('call-own-device-asks') : word('call-device-asks', name)}</p>
       <p class="row"><button class="main" ?disabled=${this.doing.has('grant')}
         @click=${() => this.act('grant', grant)}>${word('call-give-key')}</button>
-        <button @click=${() => this.#putAway(ask)}>${word('call-refuse-key')}</button></p>
+        <button @click=${() => this.#putAway(call, ask)}>${word('call-refuse-key')}</button></p>
     </div>`
   }
 

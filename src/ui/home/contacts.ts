@@ -63,6 +63,18 @@ export class CallsignContacts extends HomeElement {
   #asked: readonly FriendRequest[] = []
   #marked: ReadonlySet<string> = new Set()
   #open: Open | undefined
+  #clock: ReturnType<typeof setInterval> | undefined
+
+  override connectedCallback(): void {
+    super.connectedCallback()
+    // No event says that a contact has changed their device list.
+    this.#clock = setInterval(() => void this.renewCodes(), RENEW_MS)
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    clearInterval(this.#clock)
+  }
 
   protected override get loadsAt(): readonly (keyof CallsignEvents)[] {
     return [
@@ -93,6 +105,16 @@ export class CallsignContacts extends HomeElement {
     this.#asked = []
     this.#marked = new Set()
     this.#open = undefined
+  }
+
+  protected override async renewCodes(): Promise<void> {
+    await super.renewCodes()
+    const open = this.#open
+    if (open?.kind !== 'code') return
+    const { userId } = open
+    const code = await this.me?.contacts.comparisonCode(userId).catch(() => undefined)
+    // One that can't be read is not to be compared.
+    if (this.#open === open) this.#show(code === undefined ? { userId, kind: 'menu' } : { ...open, code })
   }
 
   protected override render(): View {
@@ -264,6 +286,8 @@ export class CallsignContacts extends HomeElement {
     }
   }
 }
+
+const RENEW_MS = 30_000
 
 if (customElements.get('callsign-contacts') === undefined)
   customElements.define('callsign-contacts', CallsignContacts)

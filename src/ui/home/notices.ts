@@ -61,7 +61,8 @@ export class CallsignNotices extends HomeElement {
 
   #notices: readonly Shown[] = []
   #count = 0
-  readonly #heard = new WeakSet<Call>()
+  /** The calls that are listened to, and how that ends. */
+  readonly #heard = new Map<Call, () => void>()
   readonly #onNotice = (event: Event) => {
     const { kind, text } = (event as CustomEvent<Notice>).detail
     this.show(kind, text)
@@ -93,8 +94,8 @@ export class CallsignNotices extends HomeElement {
     this.question = questionFor(error, this.me, retry)
     if (this.question !== undefined) return this.requestUpdate()
     const text = this.sentenceOf(error)
-    // Only a developer's own page deletes keys by a click.
-    if (!isDevelopment()) return this.show('bad', text)
+    // Only a developer's page deletes keys by a click. Apps in a shell are pages of localhost, too.
+    if (this.me?.isDevelopment !== true) return this.show('bad', text)
     if (isOfAnotherLog(error)) return this.show('bad', `${text} ${word('notice-new-pins')}`)
     if (!hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT')) return this.show('bad', text)
     this.show('bad', text, { label: word('notice-forget'), run: forgetEverything })
@@ -102,7 +103,9 @@ export class CallsignNotices extends HomeElement {
 
   protected override listen(me: Callsign): readonly (() => void)[] {
     const names = (userId: string) => nameIn(me, userId)
+    this.#hearCalls(me)
     return [
+      () => this.#hearNoCall(),
       me.on('changed', () => this.#hearCalls(me)),
       me.on('error', error => this.#onError(error)),
       me.on('signed-out', error => this.tell(error)),
@@ -159,13 +162,22 @@ export class CallsignNotices extends HomeElement {
 
   #hearCalls(me: Callsign): void {
     for (const call of me.calls) {
-      if (this.#heard.has(call)) continue
-      this.#heard.add(call)
-      call.on('ended', ({ reason }) => this.#onEnded(call, reason))
+      if (!this.#heard.has(call))
+        this.#heard.set(
+          call,
+          call.on('ended', ({ reason }) => this.#onEnded(call, reason)),
+        )
     }
   }
 
+  #hearNoCall(): void {
+    for (const stop of this.#heard.values()) stop()
+    this.#heard.clear()
+  }
+
   #onEnded(call: Call, reason: CallEnding): void {
+    this.#heard.get(call)?.()
+    this.#heard.delete(call)
     // A call that only rang here has no host yet.
     const hasRung = call.hostUserId === undefined
     const text = hasRung ? ringEndingOf(reason, call.caller.name) : endingOf(reason)
@@ -176,11 +188,6 @@ export class CallsignNotices extends HomeElement {
     this.#notices = this.#notices.filter(notice => notice.id !== id)
     this.requestUpdate()
   }
-}
-
-/** Pages of a developer's own machine. */
-function isDevelopment(): boolean {
-  return /^(?:localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname)
 }
 
 /** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */

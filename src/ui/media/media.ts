@@ -11,6 +11,7 @@ import { word } from '../words.ts'
 import { type Carrier, carrierFor } from './carrier.ts'
 import type { MediaDeviceList } from './device-list.ts'
 import { Group } from './group.ts'
+import { forgetSwitches, keepSwitches, withKeptSwitches } from './kept-switches.ts'
 import { type MediaPeer, type MediaView, NO_MEDIA } from './media-view.ts'
 import { Mesh } from './mesh.ts'
 import { choiceFor, type MediaChoice, OwnDevices } from './own-devices.ts'
@@ -41,7 +42,9 @@ export class Media extends Emitter<MediaEvents> {
     super()
     this.#me = me
     this.#call = call
-    this.#own = new OwnDevices({ camera: call.isVideo, ...choice, ...choiceFor(call) })
+    const chosen = { camera: call.isVideo, ...choice, ...choiceFor(call) }
+    this.#own = new OwnDevices(withKeptSwitches(call.callId, chosen))
+    this.#keepSwitches()
     this.#newWorker = choice.newWorker
     // Else the other devices would wait half a minute for a closed page.
     const close = () => this.close()
@@ -66,11 +69,13 @@ export class Media extends Emitter<MediaEvents> {
 
   mute(isMuted: boolean): void {
     void this.#own.mute(isMuted)
+    this.#keepSwitches()
     this.#carrier?.mute(isMuted)
   }
 
   coverCamera(isCameraOff: boolean): void {
     void this.#own.coverCamera(isCameraOff)
+    this.#keepSwitches()
   }
 
   useMicrophone(id: string): Promise<void> {
@@ -118,10 +123,18 @@ export class Media extends Emitter<MediaEvents> {
   }
 
   #follow(): void {
-    if (this.#call.state === 'ended') return this.close()
+    if (this.#call.state === 'ended') {
+      forgetSwitches(this.#call.callId)
+      return this.close()
+    }
     if (this.#call.fingerprint === undefined) return
     if (!this.#isOpen) this.#open()
     this.#carrier?.onParticipants?.()
+  }
+
+  #keepSwitches(): void {
+    const { isMuted, isCameraOff } = this.#own
+    if (!this.#isClosed) keepSwitches(this.#call.callId, { isMuted, isCameraOff })
   }
 
   /** A question of the browser for the camera may stay open for long: nothing waits for its answer. */

@@ -1,6 +1,7 @@
 /**
  * A WebRTC connection to each other device in the call, where the server has no gateway: good for a few people. Its
- * signals go over a topic that any user of a development server may read, encrypted with a key made from the call's.
+ * signals go over a topic that any user of a development server may read, encrypted with a key made from the call's. For
+ * development only: the topic names no sender, so a member of the call can send signals in another member's name.
  */
 
 import { type Call, type Callsign, hasCode } from '../../app/app.ts'

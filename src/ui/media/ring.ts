@@ -4,10 +4,11 @@
  */
 
 import { css, html, nothing, type TemplateResult } from 'lit'
-import { type Call, type CallPerson, hasCode } from '../../app/app.ts'
+import { type Call, type CallPerson, type CallsignError, hasCode } from '../../app/app.ts'
 import { avatarView } from '../avatar.ts'
 import { CallsignElement, type View } from '../element.ts'
 import { nameIn } from '../names.ts'
+import { openQuestionsOf } from '../open-questions.ts'
 import { questionOfAnswer } from '../question.ts'
 import { sentenceOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
@@ -90,8 +91,6 @@ export class CallsignRing extends CallsignElement {
   ]
 
   declare call: Call | undefined
-  /** Why the caller does not verify. */
-  #refusal: { readonly sentence: string; readonly isQuestion: boolean } | undefined
   #heard: Call | undefined
   #stopHearing: (() => void) | undefined
 
@@ -112,18 +111,8 @@ export class CallsignRing extends CallsignElement {
     if (call === this.#heard || !this.isConnected) return
     this.#stopHearing?.()
     this.#heard = call
-    this.#refusal = undefined
-    this.#stopHearing = call?.on('error', error => {
-      // Without a connection the page says that.
-      if (hasCode(error, 'OFFLINE')) return
-      const isQuestion = hasCode(error, 'KEYS_RESET', 'INVITATION_OLD', 'OWN_DEVICE_IN_SET')
-      const isRefused = hasCode(error, 'KEYS_REFUSED')
-      this.#refusal = {
-        sentence: isRefused ? word('caller-not-verified') : sentenceOf(error, id => nameIn(this.me, id)),
-        isQuestion,
-      }
-      this.requestUpdate()
-    })
+    if (call !== undefined) openQuestionsOf(call)
+    this.#stopHearing = call?.on('error', () => this.requestUpdate())
   }
 
   protected override updated(): void {
@@ -137,7 +126,8 @@ export class CallsignRing extends CallsignElement {
     const { caller, isVideo, isOnGoing, isVerified } = call
     const what = isOnGoing ? 'invites-you' : isVideo ? 'calls-with-video' : 'calls-you'
     const isAnswering = this.doing.has('answer') || call.state === 'joining'
-    const isRefused = isVerified === false && this.#refusal?.isQuestion === false
+    const { refusal } = openQuestionsOf(call)
+    const isRefused = isVerified === false && refusal !== undefined && !isQuestion(refusal)
     const answer = (choice: MediaChoice) => () => this.#answer(call, choice)
     return html`<section class="card ring" aria-label=${word('incoming-call')} part="ring">
       <div class="who" role="alert">
@@ -147,7 +137,7 @@ export class CallsignRing extends CallsignElement {
           ${callerView(caller)}
         </div>
       </div>
-      <p class=${isVerified === false ? 'bad' : 'quiet'} role="status">${this.#checkText(isVerified)}</p>
+      <p class=${isVerified === false ? 'bad' : 'quiet'} role="status">${this.#checkText(isVerified, refusal)}</p>
       <p class="row">
         <button class="main" ?disabled=${isAnswering || isRefused} @click=${answer({ camera: isVideo })}>
           ${word(this.#isInCall ? 'leave-and-answer' : isAnswering ? 'answering' : 'answer')}</button>
@@ -168,11 +158,15 @@ export class CallsignRing extends CallsignElement {
     return this.me?.calls.some(one => isMine(one) && !(one.isIncoming && one.state === 'ringing')) ?? false
   }
 
-  #checkText(isVerified: boolean | undefined): string {
+  /** `refusal`: why the caller does not verify. */
+  #checkText(isVerified: boolean | undefined, refusal: CallsignError | undefined): string {
     if (isVerified === undefined) return word('checking-the-caller')
     if (isVerified) return word('caller-verified')
-    const { sentence = '', isQuestion = true } = this.#refusal ?? {}
-    return isQuestion ? sentence || word('caller-not-verified') : `${word('do-not-answer')} ${sentence}`
+    const sentence =
+      refusal === undefined || hasCode(refusal, 'KEYS_REFUSED')
+        ? word('caller-not-verified')
+        : sentenceOf(refusal, id => nameIn(this.me, id))
+    return refusal === undefined || isQuestion(refusal) ? sentence : `${word('do-not-answer')} ${sentence}`
   }
 
   #answer(call: Call, choice: MediaChoice, evenIfOld = false): Promise<void> {
@@ -204,6 +198,11 @@ export class CallsignRing extends CallsignElement {
     const title = word(isContact === false ? 'title-of-a-strangers-ring' : 'title-of-a-ring', name)
     startRinging(this, title, this.#isInCall ? 'waiting' : 'ring')
   }
+}
+
+/** The person may answer all the same. */
+function isQuestion(refusal: CallsignError): boolean {
+  return hasCode(refusal, 'KEYS_RESET', 'INVITATION_OLD', 'OWN_DEVICE_IN_SET')
 }
 
 /** A stranger may have chosen a contact's name. */

@@ -78,6 +78,36 @@ t.test(
 )
 
 t.test(
+  'a page loaded again in a call is muted, and its camera off, as its user left them until the call ends',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, await launchWithCameras(t))
+    const [ann, bob] = [await openPerson(house, 'Ann'), await openPerson(house, 'Bob')]
+    const [, bobId] = await befriendPages(ann, bob)
+    await ann.evaluate(`me.call(['${bobId}'], { video: true }).then(call => {
+      globalThis.media = new ui.Media(me, call)
+    })`)
+    await until(bob, 'me.calls[0]?.isVerified')
+    await bob.evaluate('me.calls[0].answer()')
+    await until(ann, `me.calls[0].state === 'active' && live('video').length + live('audio').length === 2`)
+    await ann.evaluate('media.mute(true)')
+    await ann.evaluate('media.coverCamera(true)')
+    await ann.reload()
+    await until(ann, `globalThis.me?.calls[0]?.state === 'active'`)
+    await ann.evaluate(`import('/dev/modules/src/ui/ui.js').then(ui => {
+      globalThis.media = new ui.Media(me, me.calls[0])
+    })`)
+    await until(ann, 'media.view.hasMicrophone')
+    t.same(await ann.evaluate('[media.view.isMuted, media.view.isCameraOff, opened.length]'), [true, true, 0])
+    await ann.evaluate('media.mute(false)')
+    await until(ann, `!media.view.isMuted && live('audio').length === 1`)
+    t.equal(await ann.evaluate('sessionStorage.length'), 1)
+    await bob.evaluate('me.calls[0].end()')
+    await until(ann, 'sessionStorage.length === 0')
+  },
+)
+
+t.test(
   'a server without a gateway, or with one that the app does not use, is met with a sentence',
   { skip: skipWithoutChromium },
   async t => {

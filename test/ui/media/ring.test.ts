@@ -4,7 +4,14 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { skipWithoutChromium } from '../../support/browser.ts'
 import { openHome } from '../../support/home-page.ts'
-import { befriendPages, launchWithCameras, openPerson, show, until } from '../../support/media-page.ts'
+import {
+  befriendPages,
+  launchWithCameras,
+  openPage,
+  openPerson,
+  show,
+  until,
+} from '../../support/media-page.ts'
 import { faultsOf } from '../../support/operator-page.ts'
 
 function button(page: Page, name: string) {
@@ -67,6 +74,35 @@ t.test('a declined call ends for both', { skip: skipWithoutChromium }, async t =
   await button(bob, 'Decline').click()
   await until(ann, `call.state === 'ended'`)
   t.equal(await bob.evaluate('tones()'), 0)
+})
+
+t.test('a ring made anew says why its caller was refused', { skip: skipWithoutChromium }, async t => {
+  const page = await openPage(await openHome(t, await launchWithCameras(t)))
+  await page.evaluate(`{
+    const listeners = []
+    globalThis.listeners = listeners
+    globalThis.ringing = {
+      callId: '7', isIncoming: true, state: 'ringing', isVideo: false, isVerified: undefined,
+      caller: { userId: '2', name: 'Ann', displayName: 'Ann' },
+      on(name, listener) {
+        const entry = { name, listener }
+        listeners.push(entry)
+        return () => void listeners.splice(listeners.indexOf(entry), 1)
+      },
+    }
+  }`)
+  await show(page, 'callsign-ring', 'call: ringing')
+  await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) => {
+    ringing.isVerified = false
+    const error = new CallsignError('KEYS_REFUSED', 'no', { members: { userId: '2', check: 'vrf' } })
+    for (const { name, listener } of [...listeners]) if (name === 'error') listener(error)
+  })`)
+  await page.getByText('Do not answer').waitFor()
+  const count = await page.evaluate('listeners.length')
+  await show(page, 'callsign-ring', 'call: ringing')
+  await page.getByText('Do not answer').waitFor()
+  t.equal(await button(page, 'Answer').isDisabled(), true)
+  t.equal(await page.evaluate('listeners.length'), count)
 })
 
 t.test('two calls share one tone and the title', { skip: skipWithoutChromium }, async t => {
