@@ -19,7 +19,14 @@ import { newsOf } from './news.ts'
 
 interface Shown extends Notice {
   readonly id: number
-  readonly action?: { readonly label: string; readonly run: () => Promise<unknown> } | undefined
+  readonly action?:
+    | {
+        readonly label: string
+        readonly run: () => Promise<unknown>
+        /** The session that the notice is about. */
+        readonly sessionId?: string
+      }
+    | undefined
 }
 
 const STYLE = css`
@@ -61,6 +68,8 @@ export class CallsignNotices extends HomeElement {
 
   #notices: readonly Shown[] = []
   #count = 0
+  /** Ids of the user's devices that wait to be approved. */
+  #waiting: readonly string[] = []
   readonly #heard = new WeakSet<Call>()
   readonly #onNotice = (event: Event) => {
     const { kind, text } = (event as CustomEvent<Notice>).detail
@@ -103,7 +112,10 @@ export class CallsignNotices extends HomeElement {
   protected override listen(me: Callsign): readonly (() => void)[] {
     const names = (userId: string) => nameIn(me, userId)
     return [
-      me.on('changed', () => this.#hearCalls(me)),
+      me.on('changed', () => {
+        this.#hearCalls(me)
+        void this.#hearDevices(me)
+      }),
       me.on('error', error => this.#onError(error)),
       me.on('signed-out', error => this.tell(error)),
       me.on('keys', event => {
@@ -119,7 +131,7 @@ export class CallsignNotices extends HomeElement {
         const run = () => me.sessions.end(sessionId)
         const place = network === undefined ? '' : ` (${network})`
         const text = word('notice-session', programName(userAgent) + place)
-        this.show('bad', text, { label: word('notice-session-end'), run })
+        this.show('bad', text, { label: word('notice-session-end'), run, sessionId })
       }),
       me.on('session_ending', ({ endsAt }) =>
         this.show('bad', word('notice-session-ends', whenText(new Date(endsAt)))),
@@ -135,6 +147,7 @@ export class CallsignNotices extends HomeElement {
   protected override forget(): void {
     super.forget()
     this.#notices = []
+    this.#waiting = []
   }
 
   protected override render(): View {
@@ -162,6 +175,24 @@ export class CallsignNotices extends HomeElement {
       if (this.#heard.has(call)) continue
       this.#heard.add(call)
       call.on('ended', ({ reason }) => this.#onEnded(call, reason))
+    }
+  }
+
+  /** A device that is approved or removed has answered whether its sign-in was the user's. */
+  async #hearDevices(me: Callsign): Promise<void> {
+    if (me.userId === undefined) return
+    const { listState } = me.devices
+    const before = this.#waiting
+    this.#waiting = listState?.kind === 'listed' ? listState.waiting.map(({ deviceId }) => deviceId) : []
+    const answered = before.filter(deviceId => !this.#waiting.includes(deviceId))
+    // A device that was started over is listed no more: then an intruder may have done so, and the notice stays.
+    if (answered.length === 0 || listState?.kind !== 'listed') return
+    const sessions = await me.sessions.list().catch(() => undefined)
+    if (sessions === undefined) return
+    for (const { id, action } of this.#notices) {
+      if (action?.sessionId === undefined) continue
+      const session = sessions.find(one => one.id === action.sessionId)
+      if (session === undefined || answered.includes(session.device?.deviceId ?? '')) this.#dismiss(id)
     }
   }
 
