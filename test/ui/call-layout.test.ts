@@ -90,6 +90,26 @@ for (const { width, height, tileWidth } of SCREENS) {
   }
 }
 
+t.test('the own tile stays when camera and microphone go off', { skip: skipWithoutChromium }, async t => {
+  for (const { width, height } of SCREENS) {
+    const page = await openCallPage(t, browser, script, ['Ann', NAMES[3]!], { width, height })
+    const [before] = await boxesOf(page, '.tile.floating')
+    await page.keyboard.press('m')
+    await page.keyboard.press('v')
+    const own = page.locator('.tile.floating')
+    await own.locator('.avatar').waitFor()
+    t.match(await own.innerText(), /You/)
+    t.equal(await own.locator('figcaption .icon').count(), 1, 'with the sign of a microphone that is off')
+    const [after] = await boxesOf(page, '.tile.floating')
+    t.same(after, before, 'where it was')
+    const around = await boxesOf(page, 'h2, .status, .pill, .round, .grid figcaption')
+    t.notOk(
+      around.some(one => overlap(one, after!)),
+      `apart from controls, title and the other’s name at ${width} by ${height}`,
+    )
+  }
+})
+
 t.test('beside a screen that is shown are the people', { skip: skipWithoutChromium }, async t => {
   for (const { width, height } of SCREENS) {
     const page = await openCallPage(t, browser, script, NAMES, { width, height })

@@ -27,7 +27,10 @@ t.test(
     t.equal(await digits(first, 'Code of Firefox, Linux'), code, 'both screens show one code')
     t.same([...(await faultsOf(first)), ...(await faultsOf(second))], [])
     t.equal(await contactsOf(second).count(), 0, 'it reads no contacts yet')
+    const alarm = first.getByText('Signed in as you: Firefox on Linux')
+    await alarm.waitFor()
     await button(first, 'It shows this code: approve').click()
+    await alarm.waitFor({ state: 'detached' })
     await contactsOf(second).waitFor()
     t.match(await rows(first).allInnerTexts(), [
       /^Chrome, Linux[\s\S]*this device$/,
@@ -56,6 +59,7 @@ t.test(
     await thief.getByRole('heading', { name: 'Sign in' }).waitFor()
     await rows(ann).nth(1).waitFor({ state: 'detached' })
     await button(ann, 'approve').waitFor({ state: 'detached' })
+    await ann.getByText('Signed in as you').waitFor({ state: 'detached' })
   },
 )
 

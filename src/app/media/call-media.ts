@@ -121,7 +121,7 @@ export class CallMedia extends Emitter<CallMediaEvents> {
 
   /** Shows a screen or window, which the browser asks for. Rejects with `MEDIA_DEVICE_UNAVAILABLE`. */
   async shareScreen(): Promise<void> {
-    await this.#take('screen', await opened(() => navigator.mediaDevices.getDisplayMedia({ video: true })))
+    await this.#take('screen', await opened(openScreen))
   }
 
   /** Sends a track of the app's, which stays the app's to stop, or nothing without one. */
@@ -243,6 +243,13 @@ export class CallMedia extends Emitter<CallMediaEvents> {
     this.emit('own', undefined)
     await this.send(name, track)
   }
+}
+
+/** A screen or window, which the browser asks for. On a narrow line it loses pictures and keeps its size, for text. */
+export async function openScreen(): Promise<MediaStream> {
+  const screen = await navigator.mediaDevices.getDisplayMedia({ video: true })
+  for (const track of screen.getVideoTracks()) track.contentHint = 'detail'
+  return screen
 }
 
 async function opened(ask: () => Promise<MediaStream>): Promise<MediaStream> {

@@ -121,7 +121,7 @@ export class Publisher {
   #addSender(name: StreamName, codec: VideoCodec, layers: RTCRtpEncodingParameters[]): RTCRtpSender {
     const { connection, frames } = this.#peer
     const kind = name === 'microphone' ? 'audio' : 'video'
-    const sendEncodings = name === 'camera' ? layers : []
+    const sendEncodings = name === 'camera' ? layers : name === 'screen' ? [SCREEN] : []
     const transceiver = connection.addTransceiver(kind, { direction: 'sendonly', sendEncodings })
     if (kind === 'video') transceiver.setCodecPreferences(codecsFor(codec))
     frames.startTrack(sendingTrack(name), kind === 'audio' ? 'opus' : codec)
@@ -220,6 +220,8 @@ function layersOf(hasSmall: boolean): (RTCRtpEncodingParameters & { readonly sca
   ]
 }
 
+/** The screen gets more of a narrow line than the camera: its first picture is a large one. */
+const SCREEN: RTCRtpEncodingParameters = { priority: 'high' }
 export const STREAMS = ['microphone', 'camera', 'screen'] as const
 const LOST_MAX = 0.05
 const ROUND_TRIP_MAX_S = 0.8

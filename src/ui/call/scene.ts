@@ -27,7 +27,7 @@ type Stream =
 export interface Scene {
   readonly screens: readonly Tile[]
   readonly people: readonly Tile[]
-  /** Over the one person's picture. */
+  /** Over the one person's picture: this user's own, or their letter while the camera is off. */
   readonly floating: Tile | undefined
 }
 
@@ -47,8 +47,7 @@ export function sceneOf(call: Call, media: MediaView, userId: string | undefined
   const screens = peers.filter(({ hasScreen }) => hasScreen).map(peer => screenTile(peer, participants))
   const own = ownTile(media)
   if (isRinging) return { screens, people: own.hasPicture ? [own] : tiles, floating: undefined }
-  if (screens.length === 0 && tiles.length === 1)
-    return { screens, people: tiles, floating: own.hasPicture ? own : undefined }
+  if (screens.length === 0 && tiles.length === 1) return { screens, people: tiles, floating: own }
   return { screens, people: [...tiles, own], floating: undefined }
 }
 

@@ -57,6 +57,11 @@ export const STAGE_STYLE = css`
     box-shadow: 0 2px 14px rgb(0 0 0 / 0.5);
   }
 
+  /* The other's name ends before the own tile. */
+  .place:has(~ .floating) figcaption {
+    max-width: calc(100% - clamp(6rem, 20%, 13rem) - 1.6rem);
+  }
+
   .tile[data-speaking]::after {
     content: "";
     position: absolute;

@@ -19,7 +19,14 @@ import { newsOf } from './news.ts'
 
 interface Shown extends Notice {
   readonly id: number
-  readonly action?: { readonly label: string; readonly run: () => Promise<unknown> } | undefined
+  readonly action?:
+    | {
+        readonly label: string
+        readonly run: () => Promise<unknown>
+        /** The session that the notice is about. */
+        readonly sessionId?: string
+      }
+    | undefined
 }
 
 const STYLE = css`
@@ -63,6 +70,8 @@ export class CallsignNotices extends HomeElement {
   #count = 0
   /** The calls that are listened to, and how that ends. */
   readonly #heard = new Map<Call, () => void>()
+  /** Ids of the user's devices that wait to be approved. */
+  #waiting: readonly string[] = []
   readonly #onNotice = (event: Event) => {
     const { kind, text } = (event as CustomEvent<Notice>).detail
     this.show(kind, text)
@@ -106,7 +115,10 @@ export class CallsignNotices extends HomeElement {
     this.#hearCalls(me)
     return [
       () => this.#hearNoCall(),
-      me.on('changed', () => this.#hearCalls(me)),
+      me.on('changed', () => {
+        this.#hearCalls(me)
+        void this.#hearDevices(me)
+      }),
       me.on('error', error => this.#onError(error)),
       me.on('signed-out', error => this.tell(error)),
       me.on('keys', event => {
@@ -122,7 +134,7 @@ export class CallsignNotices extends HomeElement {
         const run = () => me.sessions.end(sessionId)
         const place = network === undefined ? '' : ` (${network})`
         const text = word('notice-session', programName(userAgent) + place)
-        this.show('bad', text, { label: word('notice-session-end'), run })
+        this.show('bad', text, { label: word('notice-session-end'), run, sessionId })
       }),
       me.on('session_ending', ({ endsAt }) =>
         this.show('bad', word('notice-session-ends', whenText(new Date(endsAt)))),
@@ -138,6 +150,7 @@ export class CallsignNotices extends HomeElement {
   protected override forget(): void {
     super.forget()
     this.#notices = []
+    this.#waiting = []
   }
 
   protected override render(): View {
@@ -173,6 +186,24 @@ export class CallsignNotices extends HomeElement {
   #hearNoCall(): void {
     for (const stop of this.#heard.values()) stop()
     this.#heard.clear()
+  }
+
+  /** A device that is approved or removed has answered whether its sign-in was the user's. */
+  async #hearDevices(me: Callsign): Promise<void> {
+    if (me.userId === undefined) return
+    const { listState } = me.devices
+    const before = this.#waiting
+    this.#waiting = listState?.kind === 'listed' ? listState.waiting.map(({ deviceId }) => deviceId) : []
+    const answered = before.filter(deviceId => !this.#waiting.includes(deviceId))
+    // A device that was started over is listed no more: then an intruder may have done so, and the notice stays.
+    if (answered.length === 0 || listState?.kind !== 'listed') return
+    const sessions = await me.sessions.list().catch(() => undefined)
+    if (sessions === undefined) return
+    for (const { id, action } of this.#notices) {
+      if (action?.sessionId === undefined) continue
+      const session = sessions.find(one => one.id === action.sessionId)
+      if (session === undefined || answered.includes(session.device?.deviceId ?? '')) this.#dismiss(id)
+    }
   }
 
   #onEnded(call: Call, reason: CallEnding): void {

@@ -5,6 +5,7 @@
 
 import type { Call, Callsign, CallsignError } from '../../app/app.ts'
 import { Emitter } from '../../app/emitter.ts'
+import { openScreen } from '../../app/media/call-media.ts'
 import { Speaking } from '../../app/media/speaking.ts'
 import { sentenceOf } from '../sentence.ts'
 import { word } from '../words.ts'
@@ -93,7 +94,8 @@ export class Media extends Emitter<MediaEvents> {
   /** Shows a screen or window, which the browser asks for, or none any more. */
   async shareScreen(isOn: boolean): Promise<void> {
     this.#endScreen()
-    const screen = isOn ? await openScreen() : undefined
+    // Undefined where the person chose none.
+    const screen = isOn ? await openScreen().catch(() => undefined) : undefined
     const [track] = screen?.getVideoTracks() ?? []
     if (this.#isClosed) return track?.stop()
     this.#endScreen()
@@ -223,11 +225,6 @@ export class Media extends Emitter<MediaEvents> {
     this.playSound(false)
     if (isAsking) this.#siblings.postMessage({ callId, isAsking: false })
   }
-}
-
-/** Undefined where the person chose none. */
-function openScreen(): Promise<MediaStream | undefined> {
-  return navigator.mediaDevices.getDisplayMedia({ video: true }).catch(() => undefined)
 }
 
 const LISTEN_MS = 250

@@ -67,6 +67,7 @@ t.test(
     t.equal(await ann.evaluate('media.view.canShareScreen'), true)
     await ann.evaluate('media.shareScreen(true)')
     await until(bob, `${peer}.hasScreen && videos[1].videoWidth > 0`)
+    t.equal(await ann.evaluate('screenTrack.contentHint'), 'detail', 'it keeps its size on a narrow line')
     t.equal(await bob.evaluate(`${peer}.hasPicture`), true, 'beside the camera')
     await ann.evaluate('media.shareScreen(false)')
     await until(bob, `!${peer}.hasScreen`)
