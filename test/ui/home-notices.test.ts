@@ -57,7 +57,7 @@ t.test(
     await page.goto(
       `${house.url}?vkey=${encodeURIComponent('calls.example.org+1c14b4a8+AUMhQLo4Ikyo3d8aeLmHtHNtRkPUhSlMs1VPN1nrTKH1')}`,
     )
-    await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) =>
+    await page.evaluate(`import('${SDK_MODULE}').then(({ CallsignError }) =>
     document.querySelector('callsign-notices').tell(new CallsignError('DEVICE_KEYS_LOST', 'lost')))`)
     await button(page, 'Close').waitFor()
     t.equal(await button(page, 'Delete what this page keeps').count(), 0)

@@ -4,6 +4,7 @@ import t from 'tap'
 import { skipWithoutChromium } from '../../support/browser.ts'
 import { openHome } from '../../support/home-page.ts'
 import { befriendPages, launchWithCameras, openPerson, until } from '../../support/media-page.ts'
+import { SDK_MODULE } from '../../support/sdk-module.ts'
 
 const SCREEN = `if (navigator.mediaDevices) navigator.mediaDevices.getDisplayMedia = async () => {
   const canvas = document.createElement('canvas')
@@ -95,7 +96,7 @@ t.test(
     await ann.evaluate('media.coverCamera(true)')
     await ann.reload()
     await until(ann, `globalThis.me?.calls[0]?.state === 'active'`)
-    await ann.evaluate(`import('/dev/modules/src/ui/ui.js').then(ui => {
+    await ann.evaluate(`import('${SDK_MODULE}').then(ui => {
       globalThis.media = new ui.Media(me, me.calls[0])
     })`)
     await until(ann, 'media.view.hasMicrophone')

@@ -13,6 +13,7 @@ import {
   until,
 } from '../../support/media-page.ts'
 import { faultsOf } from '../../support/operator-page.ts'
+import { SDK_MODULE } from '../../support/sdk-module.ts'
 
 function button(page: Page, name: string) {
   return page.getByRole('button', { name })
@@ -92,7 +93,7 @@ t.test('a ring made anew says why its caller was refused', { skip: skipWithoutCh
     }
   }`)
   await show(page, 'callsign-ring', 'call: ringing')
-  await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) => {
+  await page.evaluate(`import('${SDK_MODULE}').then(({ CallsignError }) => {
     ringing.isVerified = false
     const error = new CallsignError('KEYS_REFUSED', 'no', { members: { userId: '2', check: 'vrf' } })
     for (const { name, listener } of [...listeners]) if (name === 'error') listener(error)
