@@ -1,7 +1,7 @@
 /** Given by the app when it makes its `Callsign`. */
 
 import type { CompletenessDemand, PublishedKeys, PublishedPolicy } from '../client/client.ts'
-import { DEVELOPMENT_ORIGIN } from '../log/checkpoint.ts'
+import { DEVELOPMENT_ORIGIN } from '../log/development-origin.ts'
 import type { WebSocketClass } from './connection/stomp-socket.ts'
 import type { DeviceKeysOf } from './devices/device-keys.ts'
 import type { DeviceDetails } from './devices/device-registration.ts'
