@@ -82,9 +82,6 @@ export function openCheckpoint(note: string | Uint8Array, verifier: VerifierKey)
   return checkpoint
 }
 
-/** Names the log of each development server that makes its own keys. */
-export const DEVELOPMENT_ORIGIN = 'localhost/callsign-dev'
-
 /** Throws `MALFORMED` unless a log can have that origin and sign with a key of that name: see `isKeyName`. */
 export function assertOrigin(text: string): void {
   if (!isKeyName(text)) throw malformed('origin is empty or has spaces, plus signs or control characters')

@@ -56,6 +56,7 @@ t.test(
     await page.goto(
       `${house.url}?vkey=${encodeURIComponent('calls.example.org+1c14b4a8+AUMhQLo4Ikyo3d8aeLmHtHNtRkPUhSlMs1VPN1nrTKH1')}`,
     )
+    await page.getByLabel('Email or phone').waitFor()
     await page.evaluate(`import('/dev/modules/src/app/app.js').then(({ CallsignError }) =>
     document.querySelector('callsign-notices').tell(new CallsignError('DEVICE_KEYS_LOST', 'lost')))`)
     await button(page, 'Close').waitFor()

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { DEVELOPMENT_ORIGIN } from '../../log/checkpoint.ts'
+import { DEVELOPMENT_ORIGIN } from '../../log/development-origin.ts'
 import { formatKeys, generateKeys } from '../../log/keys.ts'
 import type { LogKeys } from '../settings/config.ts'
 
