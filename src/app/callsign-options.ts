@@ -1,7 +1,6 @@
 /** Given by the app when it makes its `Callsign`. */
 
 import type { CompletenessDemand, PublishedKeys, PublishedPolicy } from '../client/client.ts'
-import { DEVELOPMENT_ORIGIN } from '../log/development-origin.ts'
 import type { WebSocketClass } from './connection/stomp-socket.ts'
 import type { DeviceKeysOf } from './devices/device-keys.ts'
 import type { DeviceDetails } from './devices/device-registration.ts'
@@ -51,9 +50,4 @@ export function logOf({ pins, fetch, completeness, maxIndexAgeMs }: CallsignOpti
     ...(completeness && { completeness }),
     ...(maxIndexAgeMs !== undefined && { maxIndexAgeMs }),
   }
-}
-
-/** By the pins, which no server says: one in production can't pass for one in development. */
-export function isOfDevelopment({ pins }: CallsignOptions): boolean {
-  return 'vkey' in pins && pins.vkey.startsWith(`${DEVELOPMENT_ORIGIN}+`)
 }

@@ -8,7 +8,7 @@ import { KeyExchange } from './calls/key-exchange.ts'
 import { type PushAction, Pushes } from './calls/push.ts'
 import { CallsignError, hasCode, isAllowed } from './callsign-error.ts'
 import type { CallsignEvents } from './callsign-events.ts'
-import { type CallsignOptions, isOfDevelopment, logOf } from './callsign-options.ts'
+import { type CallsignOptions, logOf } from './callsign-options.ts'
 import { Connection } from './connection/connection.ts'
 import type { ConnectionState } from './connection/phase.ts'
 import { Contacts } from './contacts.ts'
@@ -33,8 +33,8 @@ import { UserTokens } from './session/user-tokens.ts'
 import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 export class Callsign extends Emitter<CallsignEvents> {
-  /** Whether the pins are of a development server's log. */
-  readonly isDevelopment: boolean
+  /** The keys of the log that are built into the app. */
+  readonly pins: CallsignOptions['pins']
   readonly #options: CallsignOptions
   readonly #server: Server
   readonly #keysOf: DeviceKeysOf
@@ -52,7 +52,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#options = { passkeys: browserPasskeys(), ...options }
     this.#server = new Server({ ...options, url: options.server })
     this.#keysOf = options.keysOf ?? webCryptoKeys(options.storage)
-    this.isDevelopment = isOfDevelopment(options)
+    this.pins = options.pins
     this.#pushes = new Pushes(options)
   }
 

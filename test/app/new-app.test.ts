@@ -51,7 +51,11 @@ t.test('vite, by the commands and programs of the page', { skip: skipWithoutChro
   t.equal(await compile(app), '', 'it compiles, with the blocks of the page')
   await bundle(app, { entryPoints: { main: 'src/main.ts', 'service-worker': 'service-worker.js' } })
   const html = readFileSync(join(app, 'index.html'), 'utf8').replace('/src/main.ts', '/main.js')
-  const url = await serveFolders(t, [app, join(app, 'public')], { '/': html })
+  const policy = await policyOfVite(app)
+  t.match(policy, `connect-src 'self' ${server} ${server.replace('http', 'ws')} `)
+  const url = await serveFolders(t, [app, join(app, 'public')], {
+    '/': html.replace('<head>', `<head><meta http-equiv="Content-Security-Policy" content="${policy}">`),
+  })
   await twoPeopleCall(t, (await openBrowser(t))!, { url, server })
 })
 
@@ -90,9 +94,19 @@ t.test('a page with one script tag', { skip: skipWithoutChromium }, async t => {
   t.same(await page.evaluate(missing), [])
 })
 
+/** The policy that the app's `vite.config.ts` puts into the page. */
+async function policyOfVite(app: string): Promise<string> {
+  writeFileSync(join(app, 'vite.js'), 'export const defineConfig = config => config')
+  const entryPoints = { 'policy-of-vite': 'vite.config.ts' }
+  await bundle(app, { entryPoints, alias: { vite: './vite.js' }, outExtension: { '.js': '.mjs' } })
+  const { default: config } = await import(join(app, 'policy-of-vite.mjs'))
+  const [{ attrs }] = config.plugins[0].transformIndexHtml()
+  return attrs.content
+}
+
 const MOUNT = `import { createElement } from 'react'
 import { createRoot } from 'react-dom/client'
 import App from './app/app.tsx'
 createRoot(document.body).render(createElement(App))`
-const PAGE = `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">
+const PAGE = `<!doctype html><html lang="en"><title>My app</title><meta name="viewport" content="width=device-width">
 <link rel="stylesheet" href="/style.css"><script type="module" src="/main.js"></script><body></body></html>`

@@ -39,6 +39,9 @@ t.test('an app of the template for Next.js', { skip }, async t => {
   t.teardown(() => child.kill())
   await new Started(child).printed('✓ Ready')
   const url = `http://localhost:${port}/`
+  const policy = (await fetch(url)).headers.get('content-security-policy') ?? ''
+  t.match(policy, /script-src 'self' 'nonce-[-\w]+';/)
+  t.notMatch(policy, 'unsafe')
   const worker = await fetch(`${url}callsign-service-worker.js`)
   t.match(worker.headers.get('content-type'), 'text/javascript')
   await twoPeopleCall(t, (await openBrowser(t))!, { url, server: server.http })

@@ -19,6 +19,9 @@ async function openApp(t: Test, browser: Browser, { url }: AppPlace): Promise<Pa
   t.teardown(() => context.close())
   await context.addInitScript(FAKE_SCREEN)
   const page = await context.newPage()
+  page.on('console', message => {
+    if (/Content Security Policy/i.test(message.text())) t.fail(message.text())
+  })
   await page.goto(url)
   return page
 }

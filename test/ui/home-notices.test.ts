@@ -7,7 +7,6 @@ import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { button } from '../support/client-page.ts'
 import { newPerson, openHome, signInAs } from '../support/home-page.ts'
 import { faultsOf } from '../support/operator-page.ts'
-import { SDK_MODULE } from '../support/sdk-module.ts'
 
 const browser = (await openBrowser(t)) as Browser
 
@@ -57,6 +56,7 @@ t.test(
     await page.goto(
       `${house.url}?vkey=${encodeURIComponent('calls.example.org+1c14b4a8+AUMhQLo4Ikyo3d8aeLmHtHNtRkPUhSlMs1VPN1nrTKH1')}`,
     )
+    await page.getByLabel('Email or phone').waitFor()
     await page.evaluate(`import('${SDK_MODULE}').then(({ CallsignError }) =>
     document.querySelector('callsign-notices').tell(new CallsignError('DEVICE_KEYS_LOST', 'lost')))`)
     await button(page, 'Close').waitFor()

@@ -7,6 +7,7 @@ import { css, html, nothing } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import type { Call, CallEnding, Callsign, CallsignError } from '../../app/app.ts'
 import { hasCode } from '../../app/app.ts'
+import { DEVELOPMENT_ORIGIN } from '../../log/development-origin.ts'
 import type { View } from '../element.ts'
 import { nameIn, programName, shownName } from '../names.ts'
 import { questionFor } from '../question.ts'
@@ -104,7 +105,7 @@ export class CallsignNotices extends HomeElement {
     if (this.question !== undefined) return this.requestUpdate()
     const text = this.sentenceOf(error)
     // Only a developer's page deletes keys by a click. Apps in a shell are pages of localhost, too.
-    if (this.me?.isDevelopment !== true) return this.show('bad', text)
+    if (!isDevelopment(this.me)) return this.show('bad', text)
     if (isOfAnotherLog(error)) return this.show('bad', `${text} ${word('notice-new-pins')}`)
     if (!hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT')) return this.show('bad', text)
     this.show('bad', text, { label: word('notice-forget'), run: forgetEverything })
@@ -219,6 +220,11 @@ export class CallsignNotices extends HomeElement {
     this.#notices = this.#notices.filter(notice => notice.id !== id)
     this.requestUpdate()
   }
+}
+
+/** By the pins, which no server says: one in production can't pass for one in development. */
+function isDevelopment(me: Callsign | undefined): boolean {
+  return me !== undefined && 'vkey' in me.pins && me.pins.vkey.startsWith(`${DEVELOPMENT_ORIGIN}+`)
 }
 
 /** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */
