@@ -33,6 +33,7 @@ import { UserTokens } from './session/user-tokens.ts'
 import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 
 export class Callsign extends Emitter<CallsignEvents> {
+  readonly server: string
   readonly #options: CallsignOptions
   readonly #server: Server
   readonly #keysOf: DeviceKeysOf
@@ -48,6 +49,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   constructor(options: CallsignOptions) {
     super()
     const { server, storage, keysOf = webCryptoKeys(storage) } = options
+    this.server = server
     this.#options = { passkeys: browserPasskeys(), ...options }
     this.#server = new Server({ ...options, url: server })
     this.#keysOf = keysOf
@@ -261,8 +263,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   #openSession(): Promise<Session> {
-    const { storage } = this.#options
-    this.#session ??= Session.open(this.#server, storage)
+    this.#session ??= Session.open(this.#server, this.#options.storage)
       .then(session => {
         session.onOver(
           error => void this.#end(endingBy(error.members.reason)).then(() => this.emit('signed-out', error)),
@@ -429,8 +430,7 @@ export class Callsign extends Emitter<CallsignEvents> {
 
   async #end(ending: ReturnType<typeof endingBy> = 'left'): Promise<void> {
     const active = this.#active
-    this.#active = undefined
-    this.#beginning = undefined
+    this.#active = this.#beginning = undefined
     this.#profile = new Profile()
     active?.calls.closeAll(ending)
     await active?.connection.disconnect()

@@ -1,10 +1,11 @@
 /** The base of the elements around a call: reads what it shows from the server, at events that change it. */
 
-import { css } from 'lit'
+import { css, html, nothing } from 'lit'
 import { type Callsign, type CallsignError, type CallsignEvents, hasCode } from '../../app/app.ts'
-import { CallsignElement } from '../element.ts'
+import { CallsignElement, type View } from '../element.ts'
 import { nameIn } from '../names.ts'
 import { sentenceOf } from '../sentence.ts'
+import { word } from '../words.ts'
 
 /** By which address people have signed in on this page: the server names addresses to an approved device alone. */
 export const addresses = new WeakMap<Callsign, string>()
@@ -125,6 +126,18 @@ export abstract class HomeElement extends CallsignElement {
       ...this.listen(me),
     ]
   }
+}
+
+/** Where a development server shows the codes that it sends. A real server's name is none of this machine's. */
+export function sentCodesView(me: Callsign | undefined): View {
+  if (me === undefined || !isOwnMachine(new URL(me.server).hostname)) return nothing
+  const { href } = new URL('/dev', me.server)
+  return html`<p class="quiet">${word('sign-in-code-shown')} <a href=${href} target="_blank">${href}</a></p>`
+}
+
+/** Whether a server or page is a developer's own. */
+export function isOwnMachine(hostname: string): boolean {
+  return /^(?:localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
 }
 
 /** The element that has the keyboard, within all shadow roots. */

@@ -14,7 +14,7 @@ import { endingOf, isOfAnotherLog, ringEndingOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
 import { whenText } from '../when.ts'
 import { word } from '../words.ts'
-import { HOME_STYLE, HomeElement, type Notice } from './home-element.ts'
+import { HOME_STYLE, HomeElement, isOwnMachine, type Notice } from './home-element.ts'
 import { newsOf } from './news.ts'
 
 interface Shown extends Notice {
@@ -103,7 +103,7 @@ export class CallsignNotices extends HomeElement {
     if (this.question !== undefined) return this.requestUpdate()
     const text = this.sentenceOf(error)
     // Only a developer's own page deletes keys by a click.
-    if (!isDevelopment()) return this.show('bad', text)
+    if (!isOwnMachine(location.hostname)) return this.show('bad', text)
     if (isOfAnotherLog(error)) return this.show('bad', `${text} ${word('notice-new-pins')}`)
     if (!hasCode(error, 'DEVICE_KEYS_LOST', 'STORAGE_CORRUPT')) return this.show('bad', text)
     this.show('bad', text, { label: word('notice-forget'), run: forgetEverything })
@@ -207,11 +207,6 @@ export class CallsignNotices extends HomeElement {
     this.#notices = this.#notices.filter(notice => notice.id !== id)
     this.requestUpdate()
   }
-}
-
-/** Pages of a developer's own machine. */
-function isDevelopment(): boolean {
-  return /^(?:localhost|.*\.localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname)
 }
 
 /** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */
