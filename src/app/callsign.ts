@@ -35,6 +35,7 @@ import type { Badge, LoginMethod, QueueEvent, SignedIn, User } from './wire.ts'
 export class Callsign extends Emitter<CallsignEvents> {
   /** The keys of the log that are built into the app. */
   readonly pins: CallsignOptions['pins']
+  readonly server: string
   readonly #options: CallsignOptions
   readonly #server: Server
   readonly #keysOf: DeviceKeysOf
@@ -52,7 +53,7 @@ export class Callsign extends Emitter<CallsignEvents> {
     this.#options = { passkeys: browserPasskeys(), ...options }
     this.#server = new Server({ ...options, url: options.server })
     this.#keysOf = options.keysOf ?? webCryptoKeys(options.storage)
-    this.pins = options.pins
+    ;({ pins: this.pins, server: this.server } = options)
     this.#pushes = new Pushes(options)
   }
 
@@ -262,8 +263,7 @@ export class Callsign extends Emitter<CallsignEvents> {
   }
 
   #openSession(): Promise<Session> {
-    const { storage } = this.#options
-    this.#session ??= Session.open(this.#server, storage)
+    this.#session ??= Session.open(this.#server, this.#options.storage)
       .then(session => {
         session.onOver(
           error => void this.#end(endingBy(error.members.reason)).then(() => this.emit('signed-out', error)),

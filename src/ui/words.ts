@@ -27,7 +27,12 @@ export function useWords(words: Partial<Readonly<Record<Word, string>>>): void {
 
 export function word(key: Word, ...values: readonly (string | number)[]): string {
   const text = own.get(key) ?? WORDS[key][languageAt()]!
-  return text.replace(/\{(\d)\}/g, (_, at) => String(values[Number(at)] ?? ''))
+  return text.replace(/\{(\d)\}/g, (_, at) => isolated(String(values[Number(at)] ?? '')))
+}
+
+/** A name that is written from the right would turn the sentence around it (Unicode UAX 9, FIRST STRONG ISOLATE). */
+export function isolated(text: string): string {
+  return FROM_THE_RIGHT.test(text) ? `\u2068${text}\u2069` : text
 }
 
 function languageAt(): number {
@@ -36,3 +41,6 @@ function languageAt(): number {
 }
 
 const LANGUAGES = ['en', 'de', 'vi']
+/** Hebrew, Arabic and their kin, and the mark of their direction. */
+const FROM_THE_RIGHT =
+  /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u

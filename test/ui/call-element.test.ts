@@ -166,6 +166,14 @@ t.test(
   },
 )
 
+t.test('a name from the right turns no sentence around', { skip: skipWithoutChromium }, async t => {
+  const page = await openCallPage(t, browser, script, ['Ann', 'שרה', 'Cleo'], DESKTOP)
+  await page.evaluate(`become({ participants: call.participants.slice(0, 1) })`)
+  t.equal(await page.getByRole('log').textContent(), '\u2068שרה\u2069 left. Cleo left.')
+  await page.evaluate(`call.emit('key-asked', { userId: '9', deviceId: '92', displayName: 'שרה' })`)
+  t.match(await page.getByRole('alert').innerText(), 'Another device of \u2068שרה\u2069 asks')
+})
+
 t.test('the focus goes back to where it was before the call', { skip: skipWithoutChromium }, async t => {
   const page = await openCallPage(t, browser, script, NAMES, DESKTOP)
   await page.evaluate(`(() => {

@@ -7,6 +7,7 @@ import { openBrowser, skipWithoutChromium } from '../support/browser.ts'
 import { button } from '../support/client-page.ts'
 import { newPerson, openHome, signInAs } from '../support/home-page.ts'
 import { faultsOf } from '../support/operator-page.ts'
+import { SDK_MODULE } from '../support/sdk-module.ts'
 
 const browser = (await openBrowser(t)) as Browser
 

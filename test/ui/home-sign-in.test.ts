@@ -35,6 +35,18 @@ t.test(
     await title(page, 'Enter the code')
     t.same(await faultsOf(page), [])
     t.equal(await button(page, 'Another code in').isDisabled(), true)
+    const shown = page.getByRole('link', { name: '/dev' })
+    t.equal(await shown.count(), 0, 'the page fetches codes by itself')
+    const signIn = `document.querySelector('callsign-sign-in')`
+    await page.evaluate(
+      `globalThis.inbox = ${signIn}.developmentInbox; ${signIn}.developmentInbox = undefined`,
+    )
+    t.equal(await shown.getAttribute('href'), `${new URL(url).origin}/dev`)
+    t.same(await faultsOf(page), [])
+    await page.evaluate(`Object.defineProperty(me, 'server', { value: 'https://calls.example.org' })
+      ${signIn}.requestUpdate()`)
+    await shown.waitFor({ state: 'detached' })
+    await page.evaluate(`${signIn}.developmentInbox = inbox`)
     await page.keyboard.type('000000')
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText('4 more tries.').waitFor()

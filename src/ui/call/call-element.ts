@@ -247,7 +247,7 @@ export class CallsignCall extends CallsignElement {
   #askView(call: Call, ask: KeyAsk): TemplateResult {
     const member = call.participants.find(one => one.userId === ask.userId)
     const isOwn = ask.userId === this.me?.userId
-    const name = `\u2068${member?.name ?? ask.displayName}\u2069`
+    const name = member?.name ?? ask.displayName
     const grant = async () => {
       this.#putAway(call, ask)
       await call.grantKey(ask)

@@ -20,18 +20,13 @@ function sealedForView({ sealedFor, participants }: Call, me: Callsign, devices:
     .map(({ deviceId }) => {
       const name = devices.find(one => one.deviceId === deviceId)?.name
       if (deviceId === me.deviceId) return word('call-this-device')
-      return name === undefined ? word('call-own-other-device') : word('call-own-device', isolated(name))
+      return name === undefined ? word('call-own-other-device') : word('call-own-device', name)
     })
   const others = participants.flatMap(({ userId, name }) => {
     const count = sealedFor.filter(one => one.userId === userId).length
     if (count === 0 || userId === me.userId) return []
     const key: Word = count === 1 ? 'call-device-of' : 'call-devices-of'
-    return word(key, isolated(name), count)
+    return word(key, name, count)
   })
   return html`${listText([...own, ...others])}`
-}
-
-/** A name does not change the direction of the sentence around it. */
-function isolated(name: string): string {
-  return `\u2068${name}\u2069`
 }

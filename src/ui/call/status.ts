@@ -1,7 +1,7 @@
 /** A call in words: its title, how it goes, and how long it has been going on. */
 
 import type { Call, CallMember } from '../../app/app.ts'
-import { word } from '../words.ts'
+import { isolated, word } from '../words.ts'
 
 /** States of people who are not in the call, and are not rung either. */
 export const GONE: ReadonlySet<string> = new Set(['left', 'lost', 'declined', 'busy', 'missed', 'removed'])
@@ -53,5 +53,5 @@ export function durationText(seconds: number): string {
 export function listText(parts: readonly string[]): string {
   const { lang } = document.documentElement
   const language = /^(de|vi)\b/i.exec(lang)?.[0] ?? 'en-GB'
-  return new Intl.ListFormat(language, { type: 'conjunction' }).format(parts)
+  return new Intl.ListFormat(language, { type: 'conjunction' }).format(parts.map(isolated))
 }

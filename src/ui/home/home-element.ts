@@ -1,10 +1,12 @@
 /** The base of the elements around a call: reads what it shows from the server, at events that change it. */
 
-import { css } from 'lit'
+import { css, html, nothing } from 'lit'
 import { type Callsign, type CallsignError, type CallsignEvents, hasCode } from '../../app/app.ts'
-import { CallsignElement } from '../element.ts'
+import { DEVELOPMENT_ORIGIN } from '../../log/development-origin.ts'
+import { CallsignElement, type View } from '../element.ts'
 import { nameIn } from '../names.ts'
 import { sentenceOf } from '../sentence.ts'
+import { word } from '../words.ts'
 
 /** By which address people have signed in on this page: the server names addresses to an approved device alone. */
 export const addresses = new WeakMap<Callsign, string>()
@@ -125,6 +127,18 @@ export abstract class HomeElement extends CallsignElement {
       ...this.listen(me),
     ]
   }
+}
+
+/** Where a development server shows the codes that it sends. */
+export function sentCodesView(me: Callsign | undefined): View {
+  if (me === undefined || !isDevelopment(me)) return nothing
+  const { href } = new URL('/dev', me.server)
+  return html`<p class="quiet">${word('sign-in-code-shown')} <a href=${href} target="_blank">${href}</a></p>`
+}
+
+/** By the pins, which no server says: one in production can't pass for one in development. */
+export function isDevelopment(me: Callsign | undefined): boolean {
+  return me !== undefined && 'vkey' in me.pins && me.pins.vkey.startsWith(`${DEVELOPMENT_ORIGIN}+`)
 }
 
 /** The element that has the keyboard, within all shadow roots. */

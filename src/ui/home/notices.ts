@@ -7,7 +7,6 @@ import { css, html, nothing } from 'lit'
 import { repeat } from 'lit/directives/repeat.js'
 import type { Call, CallEnding, Callsign, CallsignError } from '../../app/app.ts'
 import { hasCode } from '../../app/app.ts'
-import { DEVELOPMENT_ORIGIN } from '../../log/development-origin.ts'
 import type { View } from '../element.ts'
 import { nameIn, programName, shownName } from '../names.ts'
 import { questionFor } from '../question.ts'
@@ -15,7 +14,7 @@ import { endingOf, isOfAnotherLog, ringEndingOf } from '../sentence.ts'
 import { SHARED_STYLE } from '../style.ts'
 import { whenText } from '../when.ts'
 import { word } from '../words.ts'
-import { HOME_STYLE, HomeElement, type Notice } from './home-element.ts'
+import { HOME_STYLE, HomeElement, isDevelopment, type Notice } from './home-element.ts'
 import { newsOf } from './news.ts'
 
 interface Shown extends Notice {
@@ -220,11 +219,6 @@ export class CallsignNotices extends HomeElement {
     this.#notices = this.#notices.filter(notice => notice.id !== id)
     this.requestUpdate()
   }
-}
-
-/** By the pins, which no server says: one in production can't pass for one in development. */
-function isDevelopment(me: Callsign | undefined): boolean {
-  return me !== undefined && 'vkey' in me.pins && me.pins.vkey.startsWith(`${DEVELOPMENT_ORIGIN}+`)
 }
 
 /** Deletes what this origin keeps, and begins anew: the device's keys are of no use without its server. */

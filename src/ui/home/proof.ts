@@ -5,7 +5,7 @@ import type { Callsign, ProofNeeded } from '../../app/app.ts'
 import type { View } from '../element.ts'
 import { SHARED_STYLE } from '../style.ts'
 import { word } from '../words.ts'
-import { addresses, focusedElement, HOME_STYLE, HomeElement } from './home-element.ts'
+import { addresses, focusedElement, HOME_STYLE, HomeElement, sentCodesView } from './home-element.ts'
 
 const STYLE = css`
   dialog {
@@ -100,6 +100,7 @@ export class CallsignProof extends HomeElement {
         <input name="otp" required inputmode="numeric" autocomplete="one-time-code" maxlength="6" pattern="[0-9]{6}"
           title=${word('sign-in-digits', 6)} aria-invalid=${this.failure === undefined ? 'false' : 'true'}
           aria-describedby="why-not"></label>
+      ${developmentInbox === undefined ? sentCodesView(this.me) : nothing}
       <p class="row"><button class="main" ?disabled=${isWaiting}>${word('proof-confirm')}</button>
         ${
           developmentInbox === undefined || address === undefined

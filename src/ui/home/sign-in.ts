@@ -19,7 +19,7 @@ import { SHARED_STYLE } from '../style.ts'
 import { timeView } from '../when.ts'
 import { word } from '../words.ts'
 import { deviceRows, ROWS_STYLE } from './device-rows.ts'
-import { addresses, HOME_STYLE, HomeElement } from './home-element.ts'
+import { addresses, HOME_STYLE, HomeElement, sentCodesView } from './home-element.ts'
 import { readPasskeysHere } from './passkeys-here.ts'
 
 /**
@@ -138,7 +138,7 @@ export class CallsignSignIn extends HomeElement {
       <p>${word('sign-in-code-sent', sentTo)}</p>
       ${
         developmentInbox === undefined
-          ? nothing
+          ? sentCodesView(this.me)
           : html`<p class="row"><button class="main wide" ?disabled=${isWaiting}
               @click=${() => this.act('code', fetchCode)}>${word('sign-in-fetch-code')}</button></p>
             <p class="quiet or">${word('sign-in-or-type')}</p>`

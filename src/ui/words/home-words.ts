@@ -13,6 +13,11 @@ export const HOME_WORDS = {
   'sign-in-passkey': ['Sign in with a passkey', 'Mit Passkey anmelden', 'Đăng nhập bằng khóa truy cập'],
   'sign-in-code-title': ['Enter the code', 'Code eingeben', 'Nhập mã'],
   'sign-in-code-sent': ['It was sent to {0}.', 'Er ging an {0}.', 'Mã đã được gửi tới {0}.'],
+  'sign-in-code-shown': [
+    'This development server shows it at',
+    'Dieser Entwicklungsserver zeigt ihn auf',
+    'Máy chủ phát triển này hiện mã tại',
+  ],
   'sign-in-fetch-code': ['Fetch the code and sign in', 'Code abrufen und anmelden', 'Lấy mã và đăng nhập'],
   'sign-in-or-type': ['or type it', 'oder eintippen', 'hoặc tự nhập'],
   'sign-in-code': ['Code', 'Code', 'Mã'],
