@@ -59,6 +59,26 @@ export async function show(page: Page, tag: string, members = ''): Promise<void>
   }`)
 }
 
+/** A voice that goes on: beeps are too short for speech, and can fall between two looks at them. */
+export const VOICE = `if (navigator.mediaDevices) {
+  const { mediaDevices } = navigator
+  const open = mediaDevices.getUserMedia.bind(mediaDevices)
+  mediaDevices.getUserMedia = async wish => {
+    const stream = await open(wish)
+    const [beeps] = stream.getAudioTracks()
+    if (beeps === undefined) return stream
+    beeps.stop()
+    const context = new AudioContext()
+    const output = context.createMediaStreamDestination()
+    const voice = context.createOscillator()
+    voice.connect(output)
+    voice.start()
+    const [track] = output.stream.getAudioTracks()
+    opened.push(track)
+    return new MediaStream([track, ...stream.getVideoTracks()])
+  }
+}`
+
 /** Until the script is true in the page. */
 export async function until(page: Page, script: string): Promise<void> {
   const isSo = await page.evaluate(`(async () => {

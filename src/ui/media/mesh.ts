@@ -37,6 +37,8 @@ export class Mesh implements Carrier {
   readonly #looking: ReturnType<typeof setInterval>
   problem: string | undefined
   readonly #peers = new Map<string, Peer>()
+  /** Names of the devices in the call, as it told them last. */
+  #present: ReadonlySet<string> = new Set()
   #iceServers: RTCIceServer[] = []
   #unwatch: (() => void) | undefined
   #isClosed = false
@@ -93,7 +95,9 @@ export class Mesh implements Carrier {
   onParticipants(): void {
     const present = this.#call.participants.filter(({ state }) => state === 'joined')
     const names = new Set(present.map(({ userId, deviceId }) => `${userId}_${deviceId}`))
-    for (const name of this.#peers.keys()) if (!names.has(name)) this.#drop(name)
+    // A hello can overtake the news that its sender has come: only one who was here can have left.
+    for (const name of this.#present) if (!names.has(name)) this.#drop(name)
+    this.#present = names
     this.#show()
   }
 

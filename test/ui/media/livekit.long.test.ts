@@ -8,31 +8,11 @@ import t from 'tap'
 import { skipWithoutChromium } from '../../support/browser.ts'
 import { openHome } from '../../support/home-page.ts'
 import { buildLiveKit, startLiveKit } from '../../support/livekit.ts'
-import { befriendPages, launchWithCameras, openPerson, until } from '../../support/media-page.ts'
+import { befriendPages, launchWithCameras, openPerson, until, VOICE } from '../../support/media-page.ts'
 import { builtProgram } from '../../support/programs.ts'
 import { PROJECT_ROOT } from '../../support/vectors.ts'
 
 const livekitBuild = await buildLiveKit()
-
-/** A voice that goes on: the gateway counts no short beeps as speech. */
-const VOICE = `if (navigator.mediaDevices) {
-  const { mediaDevices } = navigator
-  const open = mediaDevices.getUserMedia.bind(mediaDevices)
-  mediaDevices.getUserMedia = async wish => {
-    const stream = await open(wish)
-    const [beeps] = stream.getAudioTracks()
-    if (beeps === undefined) return stream
-    beeps.stop()
-    const context = new AudioContext()
-    const output = context.createMediaStreamDestination()
-    const voice = context.createOscillator()
-    voice.connect(output)
-    voice.start()
-    const [track] = output.stream.getAudioTracks()
-    opened.push(track)
-    return new MediaStream([track, ...stream.getVideoTracks()])
-  }
-}`
 
 /** Gives the page `lk`: the parts of the package with LiveKit's SDK, as an app bundles them. */
 async function bundleInto(page: Page): Promise<void> {

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { skipWithoutChromium } from '../../support/browser.ts'
 import { openHome } from '../../support/home-page.ts'
-import { befriendPages, launchWithCameras, openPerson, until } from '../../support/media-page.ts'
+import { befriendPages, launchWithCameras, openPerson, until, VOICE } from '../../support/media-page.ts'
 import { SDK_MODULE } from '../../support/sdk-module.ts'
 
 const SCREEN = `if (navigator.mediaDevices) navigator.mediaDevices.getDisplayMedia = async () => {
@@ -25,7 +25,7 @@ t.test(
   { skip: skipWithoutChromium },
   async t => {
     const house = await openHome(t, await launchWithCameras(t))
-    const [ann, bob] = [await openPerson(house, 'Ann', SCREEN), await openPerson(house, 'Bob')]
+    const [ann, bob] = [await openPerson(house, 'Ann', `${SCREEN}\n${VOICE}`), await openPerson(house, 'Bob')]
     const [, bobId] = await befriendPages(ann, bob)
     await ann.evaluate(`me.call(['${bobId}'], { video: true }).then(call => {
       globalThis.call = call
@@ -76,6 +76,34 @@ t.test(
 
     await ann.evaluate('call.end()')
     await until(bob, `live('video').length + live('audio').length === 0`)
+  },
+)
+
+t.test(
+  'two pages connect although one hears the other before the news that they have come',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await openHome(t, await launchWithCameras(t))
+    const [ann, bob] = [await openPerson(house, 'Ann'), await openPerson(house, 'Bob')]
+    const [, bobId] = await befriendPages(ann, bob)
+    await ann.evaluate(`me.call(['${bobId}']).then(call => {
+      globalThis.hasCome = false
+      const get = (call, name) => {
+        if (name === 'participants' && !hasCome) return call.participants.filter(one => one.userId === me.userId)
+        return typeof call[name] === 'function' ? call[name].bind(call) : call[name]
+      }
+      globalThis.media = new ui.Media(me, new Proxy(call, { get }))
+    })`)
+    await until(bob, 'me.calls[0]?.isVerified')
+    await bob.evaluate(
+      'me.calls[0].answer().then(() => { globalThis.media = new ui.Media(me, me.calls[0]) })',
+    )
+    await until(ann, 'media.view.peers.length === 1')
+    await ann.evaluate(`me.calls[0].emit('changed')
+      hasCome = true
+      me.calls[0].emit('changed')`)
+    for (const page of [ann, bob]) await until(page, `media.view.peers[0]?.state === 'connected'`)
+    t.pass('each is connected to the other')
   },
 )
 
