@@ -58,7 +58,7 @@ t.test('the page of operations is whole after a build', async t => {
   const { http } = await start(t)
   const page = await (await fetch(`${http}/docs/api`)).text()
   const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
-  t.equal(files.length, 4)
+  t.equal(files.length, 5)
   for (const path of [...files, '/docs/api/LICENSE', '/docs/api/NOTICE']) {
     t.equal((await fetch(`${http}${path}`)).status, 200, path)
   }
