@@ -43,7 +43,7 @@ t.test(
     )
     t.equal(await shown.getAttribute('href'), `${new URL(url).origin}/dev`)
     t.same(await faultsOf(page), [])
-    await page.evaluate(`Object.defineProperty(me, 'server', { value: 'https://calls.example.org' })
+    await page.evaluate(`Object.defineProperty(me, 'pins', { value: { vkey: 'calls.example.org+1c14b4a8+AUM' } })
       ${signIn}.requestUpdate()`)
     await shown.waitFor({ state: 'detached' })
     await page.evaluate(`${signIn}.developmentInbox = inbox`)
