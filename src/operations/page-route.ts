@@ -1,27 +1,21 @@
 /**
- * Routes of pages and of what they load, and the JSON that pages ask for. Nothing comes from elsewhere, and no script is inline but those that are named.
+ * Routes of pages and of what they load, and the JSON that pages ask for. Nothing comes from elsewhere, and no script is inline.
  */
 
 import type { HttpAnswer, HttpRoute } from '../transport/route.ts'
 
 /**
- * Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them.
- * `connectTo`: other servers that it may connect to. `workerScope`: the pages that a service worker may have.
- * It counts against nothing: a page loads some ninety modules, and without one of them stays empty, so that the fifth tab
- * of a minute would.
+ * Gives what `read` gives, as it is now. `connectTo`: other servers that the page may connect to. `workerScope`: the pages
+ * that a service worker may have. It counts against nothing: a page that lacks one of its files stays empty, so many tabs
+ * opened in a minute would.
  */
 export function pageRoute(
   path: string,
   contentType: string,
   read: () => string | Uint8Array,
-  {
-    scripts = [],
-    connectTo = [],
-    workerScope,
-  }: { scripts?: readonly string[]; connectTo?: readonly string[]; workerScope?: string | undefined } = {},
+  { connectTo = [], workerScope }: { connectTo?: readonly string[]; workerScope?: string | undefined } = {},
 ): HttpRoute {
-  const sources = (others: readonly string[]) => ["'self'", ...others].join(' ')
-  const policy = [...POLICY, `connect-src ${sources(connectTo)}`, `script-src ${sources(scripts)}`]
+  const policy = [...POLICY, `connect-src ${["'self'", ...connectTo].join(' ')}`, "script-src 'self'"]
   const headers = [
     ['Content-Security-Policy', policy.join('; ')],
     ['Cache-Control', 'no-cache'],

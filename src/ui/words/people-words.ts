@@ -252,7 +252,7 @@ export const PEOPLE_WORDS = {
     'Lần đăng nhập đã được chấp thuận. Tiếp theo thiết bị đó xin vào danh sách của bạn.',
   ],
   'notice-sign-in-refused': [
-    'The sign-in is refused. For seven days nobody can sign in with its address; then it opens a new account. To keep the address, confirm a code to it while you are signed in.',
+    'The sign-in is refused. Nobody can sign in with that address for seven days; then it opens a new account. To keep the address, confirm a code to it while you are signed in.',
     'Die Anmeldung ist abgelehnt. Sieben Tage lang öffnet ihre Adresse nichts, danach ein neues Konto, außer du bestätigst angemeldet einen Code an sie.',
     'Lần đăng nhập đã bị từ chối. Trong bảy ngày địa chỉ đó không mở được gì, sau đó mở tài khoản mới, trừ khi bạn xác nhận một mã gửi tới nó khi đang đăng nhập.',
   ],
